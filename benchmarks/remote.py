@@ -21,7 +21,7 @@ import fsspec
 import numpy as np
 
 import tfwire as tfw
-from tfwire._records import remote_file, remote_source
+from tfwire._records.remote import random_ranges, read_ahead
 
 sys.path.insert(0, str(Path(__file__).parents[1] / "tests"))
 
@@ -81,7 +81,7 @@ def print_random(url: str, count: int, latency: float, rate: float) -> None:
 
         taken = seconds(read, len(numbers))
     sizes = group_sizes(np.sort(numbers))
-    flight = remote_file._SHORT_IN_FLIGHT
+    flight = random_ranges._SHORT_IN_FLIGHT
     theory = 2 * latency + (len(sizes) * latency + sum(sizes) / rate) / flight
     print(f"{len(numbers)} random records{'':4} {taken:7.3f} s, theory {theory:.3f} s")
 
@@ -107,11 +107,11 @@ def main() -> None:
     server.start()
     port, size = here.recv()
     url = f"http://127.0.0.1:{port}/plain"
-    part = remote_source._RANGE_BYTES
+    part = read_ahead._RANGE_BYTES
     default = size / seconds(lambda: default_file(url), count) / 1e6
     print(f"{'fsspec, default file':24} {default:7.0f} MB/s")
     for flight in (1, 2, 4, 8):
-        remote_source._IN_FLIGHT = flight
+        read_ahead._IN_FLIGHT = flight
         theory = flight * part / (latency + part / rate) / 1e6
         found = size / seconds(lambda: tfw.read_records(url), count) / 1e6
         print(

@@ -161,9 +161,9 @@ enum tfw_rows_flags {
 
 /* Encodes rows as Examples. stream is a pickle of protocol 5 of a dict or of a list of dicts, keys
  * str or bytes, values bool, int, float, str, bytes, bytearray, or lists or tuples of them; arrays
- * as tfwire._examples.rows writes them. Or it is marshal.dumps(list of dicts, 4): keys str, values
- * bool, int, float, str, or lists or tuples of them. Headroom, tailroom, spans and out as for
- * tfw_encode.
+ * as tfwire._examples.encode_rows writes them. Or it is marshal.dumps(list of dicts, 4): keys str,
+ * values bool, int, float, str, or lists or tuples of them. Headroom, tailroom, spans and out as
+ * for tfw_encode.
  * TFW_E_UNSUPPORTED: row *out_done holds something else (which may be an error, as None is), those
  * before it were written. TFW_NEED_SPACE: out or the spans are full; call again with more room,
  * from the first row. */

@@ -41,7 +41,10 @@ MODULES = [
     "spark",
 ]
 # Classes of results that programs read and need not name.
-RESULTS = {"FileBatches": "tfwire._parsing.files", "FeatureStatistics": "tfwire._parsing.infer"}
+RESULTS = {
+    "FileBatches": "tfwire._parsing.parse_file",
+    "FeatureStatistics": "tfwire._parsing.infer",
+}
 # What a reader may want to do, in the order of first use. Each public name is in one of them.
 TASKS = {
     "Read records": "read_records RecordIterator follow_records RecordPosition",

@@ -198,7 +198,8 @@ static int push_native(tfwi_unpickler *u) {
         return TFWI_UNKNOWN;
     }
     const tfwi_item *names = &u->items.of[u->items.count - 2];
-    if (!is_named(u, &names[0], "tfwire._examples.rows") || !is_named(u, &names[1], "native")) {
+    if (!is_named(u, &names[0], "tfwire._examples.encode_rows")
+        || !is_named(u, &names[1], "native")) {
         return TFWI_UNKNOWN;
     }
     tfwi_item native = {.type = TFWI_ITEM_NATIVE, .at = names[0].at};

@@ -47,7 +47,7 @@ from tfwire._examples.json_examples import (
     decode_json_example as decode_json_example,
     example_to_json as example_to_json,
 )
-from tfwire._examples.tensors import (
+from tfwire._examples.tensor_protos import (
     parse_tensor as parse_tensor,
     serialize_tensor as serialize_tensor,
 )
@@ -61,7 +61,11 @@ from tfwire._parsing.features import (
     int64 as int64,
     string as string,
 )
-from tfwire._parsing.functions import (
+from tfwire._parsing.infer import (
+    InferredSchema as InferredSchema,
+    infer_schema as infer_schema,
+)
+from tfwire._parsing.parsers import (
     Parser as Parser,
     SequenceParser as SequenceParser,
     parse_example as parse_example,
@@ -69,18 +73,21 @@ from tfwire._parsing.functions import (
     parse_single_example as parse_single_example,
     parse_single_sequence_example as parse_single_sequence_example,
 )
-from tfwire._parsing.infer import (
-    InferredSchema as InferredSchema,
-    infer_schema as infer_schema,
-)
 from tfwire._parsing.schema_files import (
     read_schema as read_schema,
     write_schema as write_schema,
 )
-from tfwire._records.compression import (
+from tfwire._records.files.compression import (
     TFRecordOptions as TFRecordOptions,
 )
-from tfwire._records.damage import (
+from tfwire._records.index.random_access import (
+    TFRecordFile as TFRecordFile,
+    TFRecordFiles as TFRecordFiles,
+)
+from tfwire._records.index.record_index import (
+    RecordIndex as RecordIndex,
+)
+from tfwire._records.reading.damage import (
     FlippedBit as FlippedBit,
     FlippedBits as FlippedBits,
     RecordPosition as RecordPosition,
@@ -88,37 +95,32 @@ from tfwire._records.damage import (
     SkippedRegions as SkippedRegions,
     TornTail as TornTail,
 )
-from tfwire._records.following import (
+from tfwire._records.reading.follow_records import (
     follow_records as follow_records,
 )
-from tfwire._records.index import (
-    RecordIndex as RecordIndex,
-)
-from tfwire._records.random_access import (
-    TFRecordFile as TFRecordFile,
-    TFRecordFiles as TFRecordFiles,
-)
-from tfwire._records.reader import (
+from tfwire._records.reading.read_records import (
     RecordIterator as RecordIterator,
     read_records as read_records,
-    write_records as write_records,
 )
-from tfwire._records.receipts import (
+from tfwire._records.reading.receipts import (
     Receipt as Receipt,
 )
-from tfwire._records.repair import (
-    RepairReport as RepairReport,
-    repair_file as repair_file,
-)
-from tfwire._records.sharded_writer import (
-    ShardedWriter as ShardedWriter,
-)
-from tfwire._records.verify import (
+from tfwire._records.reading.verify_files import (
     FileReport as FileReport,
     verify_file as verify_file,
     verify_files as verify_files,
 )
-from tfwire._records.writer import (
+from tfwire._records.shards.sharded_writer import (
+    ShardedWriter as ShardedWriter,
+)
+from tfwire._records.writing.repair_file import (
+    RepairReport as RepairReport,
+    repair_file as repair_file,
+)
+from tfwire._records.writing.write_records import (
+    write_records as write_records,
+)
+from tfwire._records.writing.writer import (
     TFRecordWriter as TFRecordWriter,
 )
 from tfwire._version import (

@@ -8,11 +8,11 @@ from typing import TYPE_CHECKING, TypeVar
 import grain
 
 from tfwire._base.arguments import integer
-from tfwire._data.batches import threaded
+from tfwire._data.batching import threaded
 from tfwire._data.dataset import Dataset
 from tfwire._data.iterator import iterate
-from tfwire._parsing.functions import Parser
-from tfwire._records.random_access import TFRecordFiles
+from tfwire._parsing.parsers import Parser
+from tfwire._records.index.random_access import TFRecordFiles
 
 if TYPE_CHECKING:
     from tfwire._base.aliases import AnyFeature, AnyPath, StorageOptions, Value

@@ -10,9 +10,9 @@ from typing import TYPE_CHECKING, Any
 from tfwire._base.arguments import integer
 from tfwire._base.text import quoted
 from tfwire._parsing.infer import infer_schema
-from tfwire._records.paths import is_path
-from tfwire._records.sources import ObjectSource
-from tfwire._records.urls import is_url
+from tfwire._records.files.byte_sources import ObjectSource
+from tfwire._records.files.paths import is_path
+from tfwire._records.files.urls import is_url
 from tfwire._version import __version__
 from tfwire.arrow import ArrowReader, open_reader
 from tfwire.arrow._reader import column_names

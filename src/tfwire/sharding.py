@@ -7,13 +7,13 @@ from typing import TYPE_CHECKING
 
 from tfwire._base.arguments import file_path, integer
 from tfwire._base.errors import warn
-from tfwire._records.drafts import NO_DESCRIPTORS, errors_naming
-from tfwire._records.markers import MARKER
-from tfwire._records.paths import absolute
-from tfwire._records.publishing import restore_set
-from tfwire._records.remote_shards import restore_objects
-from tfwire._records.sharded_writer import ShardedWriter
-from tfwire._records.urls import ObjectPath, with_storage_options
+from tfwire._records.files.paths import absolute
+from tfwire._records.files.temporary_files import NO_DESCRIPTORS, errors_naming
+from tfwire._records.files.urls import ObjectPath, with_storage_options
+from tfwire._records.reading.publishing_markers import MARKER
+from tfwire._records.shards.publishing import restore_set
+from tfwire._records.shards.remote_shards import restore_objects
+from tfwire._records.shards.sharded_writer import ShardedWriter
 
 if TYPE_CHECKING:
     from tfwire._base.aliases import RemotePath, StorageOptions

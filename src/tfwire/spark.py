@@ -14,8 +14,8 @@ from tfwire._base.arguments import choice, size_in_bytes
 from tfwire._base.errors import ParseError
 from tfwire._base.text import quoted, show_path
 from tfwire._parsing.features import FixedLenFeature, VarLenFeature
-from tfwire._records.paths import absolute
-from tfwire._records.urls import is_url
+from tfwire._records.files.paths import absolute
+from tfwire._records.files.urls import is_url
 from tfwire.arrow import open_reader
 from tfwire.arrow._partitions import (
     FilePartition,

@@ -10,8 +10,8 @@ import pytest
 
 import tfwire as tfw
 from tfwire import _native
-from tfwire._records.repair import repair_file
-from tfwire._records.verify import verify_file
+from tfwire._records.reading.verify_files import verify_file
+from tfwire._records.writing.repair_file import repair_file
 
 try:
     COUNTDOWN = ctypes.c_long.in_dll(ctypes.CDLL(_native.__file__), "tfwi_test_fail_allocation")

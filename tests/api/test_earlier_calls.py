@@ -12,7 +12,7 @@ import pytest
 
 import tfwire as tfw
 from helpers.search import FIRST_SEED
-from tfwire._examples import decode, rows
+from tfwire._examples import decode, encode_rows
 
 SEQUENCES = int(os.environ.get("TFWIRE_SEQUENCES", 60))
 
@@ -24,7 +24,7 @@ KEYS = [
 
 def forget():
     """Drops the encoders and decoders that calls share."""
-    rows._idle.clear()
+    encode_rows._idle.clear()
     decode._idle.clear()
 
 

@@ -12,10 +12,10 @@ import tfwire.compat as tf
 from helpers.command import ENVIRONMENT, tfwire_command
 from helpers.reference import frame
 from tfwire._parsing.schema_files import read_schema
-from tfwire._records.index import RecordIndex
-from tfwire._records.random_access import TFRecordFile
-from tfwire._records.repair import repair_file
-from tfwire._records.verify import verify_file
+from tfwire._records.index.random_access import TFRecordFile
+from tfwire._records.index.record_index import RecordIndex
+from tfwire._records.reading.verify_files import verify_file
+from tfwire._records.writing.repair_file import repair_file
 
 ZERO = "/dev/zero"
 SPEC = {"a": tfw.VarLenFeature(tfw.int64)}

@@ -9,8 +9,8 @@ import numpy as np
 import pytest
 
 import tfwire as tfw
-from tfwire._records.index import RecordIndex
-from tfwire._records.sharded_writer import ShardedWriter
+from tfwire._records.index.record_index import RecordIndex
+from tfwire._records.shards.sharded_writer import ShardedWriter
 
 SPEC = {"a": tfw.FixedLenFeature([], tfw.int64)}
 ROW = {"a": 1}

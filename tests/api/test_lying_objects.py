@@ -13,7 +13,7 @@ import pytest
 import tfwire as tfw
 from helpers.arguments.lying import Array, Dict, Table, lie, seed
 from helpers.search import search
-from tfwire._parsing import parser as parser_module
+from tfwire._parsing import base_parser as parser_module
 
 FEATURES = {
     "a": tfw.FixedLenFeature([2], tfw.int64, [0, 0]),

@@ -7,7 +7,7 @@ import pytest
 
 import tfwire as tfw
 from tfwire._base.arrays import is_constant
-from tfwire._records import random_access
+from tfwire._records.index import random_access
 
 SPEC = {"i": tfw.FixedLenFeature([], tfw.int64), "f": tfw.FixedLenFeature([2], tfw.float32)}
 ROWS = [{"i": n, "f": [n, n + 0.5]} for n in range(20)]

@@ -10,7 +10,7 @@ import pytest
 
 import tfwire as tfw
 from helpers.reference import file_of
-from tfwire._records.sharded_writer import ShardedWriter
+from tfwire._records.shards.sharded_writer import ShardedWriter
 from tfwire.sharding import recover_shards
 
 PRECIOUS = b"precious"

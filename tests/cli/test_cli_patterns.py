@@ -7,7 +7,7 @@ import pytest
 
 import tfwire as tfw
 from helpers.command import tfwire_main
-from tfwire._records.markers import MARKER
+from tfwire._records.reading.publishing_markers import MARKER
 
 
 @pytest.fixture(autouse=True)

@@ -86,7 +86,7 @@ def test_what_another_record_may_be(tmp_path):
 def test_a_large_record_of_short_fields_is_not_walked_whole(tmp_path):
     tfw.write_records(tmp_path / "others", [b"\x08\x01" * (4 << 20) + b"\xff"])
     code = (
-        "import tracemalloc; from tfwire.cli import main; from tfwire.cli import _text\n"
+        "import tracemalloc; from tfwire.cli import main; from tfwire.cli import _record_text\n"
         "tracemalloc.start(); main(['head', 'others'])\n"
         "assert tracemalloc.get_traced_memory()[1] < 100 << 20"
     )

@@ -12,7 +12,7 @@ import pytest
 import tfwire as tfw
 from helpers.command import ENVIRONMENT, tfwire_command, tfwire_main
 from tfwire._parsing.random_sample import RecordSample
-from tfwire._records.batch_reader import BatchReader
+from tfwire._records.reading.batch_reader import BatchReader
 from tfwire.cli import main
 
 ROWS = [

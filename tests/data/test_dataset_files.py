@@ -54,7 +54,7 @@ def test_batches_of_files_are_parsed_without_an_object_per_record(
     files, drop_remainder, monkeypatch
 ):
     expected = list(TFRecordDataset(files).batch(2, drop_remainder=drop_remainder).map(parsed_list))
-    monkeypatch.setattr("tfwire._records.reader.read_records", None)
+    monkeypatch.setattr("tfwire._records.reading.read_records.read_records", None)
     found = list(TFRecordDataset(files).batch(2, drop_remainder).parse_example(SPEC))
     assert len(expected) == len(found) > 1
     for one, other in zip(expected, found, strict=True):

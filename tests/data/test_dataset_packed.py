@@ -45,7 +45,7 @@ def parsed(records):
 def packs(dataset):
     """Whether a pass over the dataset makes no objects of its records."""
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr("tfwire._records.reader.read_records", None)
+        patch.setattr("tfwire._records.reading.read_records.read_records", None)
         return sum(len(batch["n"]) for batch in dataset)
 
 

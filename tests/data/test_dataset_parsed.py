@@ -13,7 +13,7 @@ import tfwire as tfw
 from helpers.data.files import SPEC, numbered_files
 from helpers.products import diagonals
 from tfwire import TFRecordDataset
-from tfwire._records.batch_reader import BatchReader
+from tfwire._records.reading.batch_reader import BatchReader
 
 SIZES = [70, 0, 9, 31, 1]
 TOTAL = sum(SIZES)
@@ -59,8 +59,8 @@ def texts(elements):
 @pytest.fixture
 def small_units(monkeypatch):
     """Units of a few batches, so that small files have many."""
-    monkeypatch.setattr("tfwire._parsing.units._UNIT_BYTES", 400)
-    monkeypatch.setattr("tfwire._parsing.units._PARALLEL_UNIT_BYTES", 700)
+    monkeypatch.setattr("tfwire._parsing.file_units._UNIT_BYTES", 400)
+    monkeypatch.setattr("tfwire._parsing.file_units._PARALLEL_UNIT_BYTES", 700)
 
 
 @pytest.mark.filterwarnings("ignore:.*left out:tfwire.TfwireWarning")

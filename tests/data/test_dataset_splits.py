@@ -13,7 +13,7 @@ import tfwire as tfw
 from helpers.data.files import SPEC, number_of, numbered_files
 from helpers.products import diagonals
 from tfwire import Dataset, TFRecordDataset
-from tfwire._data.batches import threaded
+from tfwire._data.batching import threaded
 
 SIZES = [11, 0, 20, 7, 1, 3]
 TOTAL = sum(SIZES)

@@ -14,7 +14,7 @@ import pytest
 import tfwire as tfw
 from helpers.threads import threads_of_tfwire, wait_for
 from tfwire import Dataset, TFRecordDataset
-from tfwire._data.batches import Parse, threaded
+from tfwire._data.batching import Parse, threaded
 
 SPEC = {
     "n": tfw.FixedLenFeature([], tfw.int64),

@@ -24,7 +24,7 @@ from helpers.search import FIRST_SEED
 from helpers.threads import Consumer, opened, threads_of_tfwire, wait_for
 from tfwire import Dataset
 from tfwire._base import shared_iterator, workers
-from tfwire._records import inflate_ahead
+from tfwire._records.files import inflate_ahead
 
 pytestmark = [
     pytest.mark.skipif(not hasattr(os, "fork"), reason="needs fork and signals"),

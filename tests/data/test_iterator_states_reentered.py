@@ -15,7 +15,7 @@ from helpers.data.iterators_with_threads import DATASETS, FILES, GatedFile, with
 from helpers.threads import Consumer, threads_of_tfwire, wait_for
 from tfwire import Dataset
 from tfwire._base import shared_iterator, workers
-from tfwire._records import fetch, random_access
+from tfwire._records.index import local_records, random_access
 
 MESSAGE = "already executing"
 
@@ -336,9 +336,9 @@ def test_a_record_may_be_read_in_the_midst_of_reading_another(kind, read, tmp_pa
     tfw.write_records(path, written, "GZIP" if kind == "compressed" else None)
     records = tfw.TFRecordFiles([path]) if kind == "files" else tfw.TFRecordFile(path)
     owner, name = {
-        "one file": (fetch.FileAccess, "_fetch"),
+        "one file": (local_records.FileAccess, "_fetch"),
         "files": (random_access, "_open_at"),
-        "compressed": (fetch.StreamAccess, "_batch_with"),
+        "compressed": (local_records.StreamAccess, "_batch_with"),
     }[kind]
     function, found = getattr(owner, name), []
 

@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given, settings, strategies as st
 
 from helpers.arguments.encoding import encode_in_python, encode_without
-from tfwire._examples import rows as row_encoding
+from tfwire._examples import encode_rows as row_encoding
 from tfwire._examples.encode import (
     FramedRows,
     encode_columns,

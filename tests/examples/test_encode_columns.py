@@ -19,7 +19,7 @@ from tfwire._examples.encode import (
     encode_sequence_example,
     int64_feature,
 )
-from tfwire._records.writer import TFRecordWriter
+from tfwire._records.writing.writer import TFRecordWriter
 
 # ---- Columns ------------------------------------------------------------------------------------
 

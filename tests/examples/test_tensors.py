@@ -12,7 +12,7 @@ from hypothesis.extra import numpy as hnp
 import tfwire as tfw
 from helpers.arguments.tensor_types import DTYPES, EXTENDED, GOLDEN, dtype_named
 from tfwire._examples.protobuf import parse_message
-from tfwire._examples.tensors import _TensorProto
+from tfwire._examples.tensor_protos import _TensorProto
 
 
 def message(dtype, shape=(), **fields):

@@ -3,7 +3,7 @@
 from collections.abc import Iterator
 from contextlib import contextmanager
 
-from tfwire._parsing import session, spec_cache
+from tfwire._parsing import native_session, spec_cache
 
 
 class _Counting:
@@ -25,12 +25,12 @@ def compilations() -> Iterator[list[int]]:
     """The numbers of features of the schemas that C makes, from no specification known on."""
     forget()
     made: list[int] = []
-    real = session.lib
-    session.lib = _Counting(real, made)
+    real = native_session.lib
+    native_session.lib = _Counting(real, made)
     try:
         yield made
     finally:
-        session.lib = real
+        native_session.lib = real
 
 
 def forget() -> None:

@@ -54,6 +54,15 @@ PYTHON_ROOMS = {
         *("arrow", "checksum", "images", "view"),
     },
 }
+# src/tfwire/_records/: the rooms in it, and what each may import beside itself and the frames.
+RECORD_ROOMS = {
+    "files": set(),
+    "remote": {"files"},
+    "reading": {"files", "remote"},
+    "index": {"files", "remote", "reading"},
+    "writing": {"files", "remote", "reading", "index"},
+    "shards": {"files", "remote", "reading", "index", "writing"},
+}
 # Public modules that belong to the room of a package.
 ROOM_OF_MODULE = {"train": "_examples", "sharding": "_records"}
 
@@ -262,7 +271,18 @@ def test_python_files_import_what_their_room_may_know(room):
     assert needed - {room, "_native", "_version", "__version__"} == PYTHON_ROOMS[room]
 
 
-@pytest.mark.parametrize("table", [C_FOLDERS, PYTHON_ROOMS], ids=["csrc", "src"])
+@pytest.mark.parametrize("room", RECORD_ROOMS)
+def test_the_rooms_of_records_know_those_before_them(room):
+    needed = set()
+    for path in (PACKAGE / "_records" / room).glob("*.py"):
+        names = [name.split(".") for name in imports(path) if name.startswith("tfwire._records.")]
+        needed |= {name[2] for name in names}
+    assert needed - {room, "frames", "encoder"} == RECORD_ROOMS[room]
+
+
+@pytest.mark.parametrize(
+    "table", [C_FOLDERS, PYTHON_ROOMS, RECORD_ROOMS], ids=["csrc", "src", "records"]
+)
 def test_arrows_point_one_way(table):
     order = list(TopologicalSorter(table).static_order())
     assert set(table) <= set(order)

@@ -33,14 +33,18 @@ _CONVERTERS = {"asarray", "ascontiguousarray", "array"}
 _CONVERTING = {
     "a caller's values: the kind of dtype decides what becomes of them": {
         *("_base/arrays.py", "_base/strings.py", "_data/structure.py", "_examples/values.py"),
-        *("_examples/encoder_inputs.py", "_examples/column_types.py", "_examples/tensors.py"),
-        *("_examples/decode_raw.py", "_parsing/session.py", "_records/random_access.py"),
-        *("_examples/pandas_columns.py", "compat/_convert.py", "compat/_tensor.py"),
+        *("_examples/encoder_inputs.py", "_examples/column_types.py", "_examples/tensor_protos.py"),
+        *(
+            "_examples/decode_raw.py",
+            "_parsing/native_session.py",
+            "_records/index/random_access.py",
+        ),
+        *("_examples/pandas_columns.py", "compat/_constants.py", "compat/_tensor.py"),
     },
     "arrays already: their memory is put in order, or a scalar becomes an array": {
         *("_examples/dtypes.py", "_records/frames.py", "compat/_math.py", "compat/_decoding.py"),
         *("compat/_images.py", "compat/_data/fingerprints.py"),
-        *("compat/_data/keeping.py", "torch/_tensors.py", "torch/_worker_batches.py"),
+        *("compat/_data/caching.py", "torch/_tensors.py", "torch/_worker_batches.py"),
         *("view/_display.py", "cli/_walkthrough.py"),
     },
     "pixels of Pillow": {"images.py", "cli/_walkthrough.py"},

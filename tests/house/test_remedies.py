@@ -381,7 +381,7 @@ def index_what_is_far() -> None:
 
 def follow_what_datasets_say() -> None:
     """Every replacement of a transformation that a Dataset does not have names what exists."""
-    from tfwire._data.transformations import _INSTEAD
+    from tfwire._data.dataset_methods import _INSTEAD
 
     for name, instead in _INSTEAD.items():
         assert f"instead: {instead}" in raised(

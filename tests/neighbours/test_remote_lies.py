@@ -12,7 +12,7 @@ import pytest
 import tfwire as tfw
 from helpers.remote.lying_server import LIES, LyingServer
 from helpers.remote.object_server import file_of, small_ranges
-from tfwire._records import remote_http
+from tfwire._records.remote import http_answers
 
 RECORDS = [random.Random(i).randbytes(1000) for i in range(400)]
 DATA = file_of(RECORDS)
@@ -28,11 +28,11 @@ def server():
 @pytest.fixture(autouse=True)
 def small(monkeypatch, server):
     """Nobody waits for long."""
-    monkeypatch.setattr(remote_http, "_ANSWER_SECONDS", 0.4)
-    monkeypatch.setattr(remote_http, "_WINDOW_SECONDS", 0.2)
-    monkeypatch.setattr("tfwire._records.remote_object._TRIES", 2)
-    monkeypatch.setattr("tfwire._records.remote_object._LEAST_PART", 500)
-    monkeypatch.setattr("tfwire._records.remote_source._MOST_SEARCHED", 5_000_000)
+    monkeypatch.setattr(http_answers, "_ANSWER_SECONDS", 0.4)
+    monkeypatch.setattr(http_answers, "_WINDOW_SECONDS", 0.2)
+    monkeypatch.setattr("tfwire._records.remote.objects._TRIES", 2)
+    monkeypatch.setattr("tfwire._records.remote.objects._LEAST_PART", 500)
+    monkeypatch.setattr("tfwire._records.remote.read_ahead._MOST_SEARCHED", 5_000_000)
     monkeypatch.setattr("tfwire._base.workers.PATIENCE", 0.01)
     with small_ranges(monkeypatch):
         yield

@@ -19,8 +19,8 @@ from upath import UPath
 import tfwire as tfw
 import tfwire.sharding
 from helpers.remote.object_server import ObjectServer, file_of
-from tfwire._records import remote_object, remote_source
-from tfwire._records.remote_sink import RemoteShardSink
+from tfwire._records.remote import objects, read_ahead
+from tfwire._records.remote.upload import RemoteShardSink
 
 RECORDS = [random.Random(i).randbytes(1000 + i) for i in range(400)]
 # Ten megabytes: two ranges of their real size, and two parts of an upload.
@@ -41,8 +41,8 @@ def s3():
 
 @pytest.fixture
 def small(monkeypatch):
-    monkeypatch.setattr(remote_source, "_RANGE_BYTES", 100_000)
-    monkeypatch.setattr(remote_object, "_FIRST_PAUSE", 0.001)
+    monkeypatch.setattr(read_ahead, "_RANGE_BYTES", 100_000)
+    monkeypatch.setattr(objects, "_FIRST_PAUSE", 0.001)
 
 
 @pytest.fixture
@@ -247,7 +247,7 @@ def test_http(server, path):
 def test_the_memory_of_ranges_is_used_again(server, monkeypatch, fault):
     made, asked = [], set()
     monkeypatch.setattr(
-        remote_source, "bytearray", lambda size: made.append(size) or bytearray(size), raising=False
+        read_ahead, "bytearray", lambda size: made.append(size) or bytearray(size), raising=False
     )
     server.add("/many", file_of(MANY))
     server.faults = lambda path, begin, end: None if end in asked else asked.add(end) or fault

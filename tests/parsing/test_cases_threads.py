@@ -7,7 +7,7 @@ import pytest
 import tfwire as tfw
 from cases import files
 from cases.replay import load
-from tfwire._parsing import units
+from tfwire._parsing import file_units
 
 THREADS = (1, 2, 3, 8)
 SPLIT = 3  # tests, for several processes
@@ -30,8 +30,8 @@ def groups():
 @pytest.fixture(autouse=True)
 def small_units(monkeypatch):
     """Every batch is a unit, so that several threads have something to do."""
-    monkeypatch.setattr(units, "_PARALLEL_UNIT_BYTES", 1)
-    monkeypatch.setattr(units, "_UNIT_BYTES", 1)
+    monkeypatch.setattr(file_units, "_PARALLEL_UNIT_BYTES", 1)
+    monkeypatch.setattr(file_units, "_UNIT_BYTES", 1)
 
 
 @in_parts

@@ -5,8 +5,8 @@ import itertools
 import pytest
 
 from helpers.records.damaged_files import COUNT, DAMAGE, SPECIFICATIONS, contents, expected, parse
-from tfwire._parsing import units
-from tfwire._records import unit_block
+from tfwire._parsing import file_units
+from tfwire._records.reading import unit_block
 
 THREADS = (1, 2, 3, 8)
 POLICIES = {
@@ -30,8 +30,8 @@ MEMORY = ((1 << 20, 1 << 14), (1 << 20, 0), (150, 1 << 14))
 def test_damage_at_the_edges_of_units(tmp_path, monkeypatch, kind, name, every):
     """Every batch is a unit. Of policies and damaged records it is each 24th pair, another one for
     every kind and specification; in the slow tests each eighth."""
-    monkeypatch.setattr(units, "_PARALLEL_UNIT_BYTES", 1)
-    monkeypatch.setattr(units, "_UNIT_BYTES", 1)
+    monkeypatch.setattr(file_units, "_PARALLEL_UNIT_BYTES", 1)
+    monkeypatch.setattr(file_units, "_UNIT_BYTES", 1)
     records = SPECIFICATIONS[name]
     paths = [tmp_path / str(i) for i in range(3)]
     turn = 5 * list(DAMAGE).index(kind) + 7 * list(SPECIFICATIONS).index(name)

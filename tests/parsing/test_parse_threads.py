@@ -10,8 +10,8 @@ from hypothesis import HealthCheck, given, settings, strategies as st
 
 import tfwire as tfw
 from cases.results import plain_dict
-from tfwire._parsing import units
-from tfwire._records import unit_block
+from tfwire._parsing import file_units
+from tfwire._records.reading import unit_block
 
 FEATURES = {
     "n": tfw.FixedLenFeature([], tfw.int64),
@@ -105,8 +105,8 @@ def test_nothing_depends_on_the_number_of_threads(
     options["compression_type"] = "auto"
     expected = everything(paths, batch_size, 1, **options)
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(units, "_UNIT_BYTES", unit)
-        patch.setattr(units, "_PARALLEL_UNIT_BYTES", unit)
+        patch.setattr(file_units, "_UNIT_BYTES", unit)
+        patch.setattr(file_units, "_PARALLEL_UNIT_BYTES", unit)
         patch.setattr(unit_block, "_KEPT", read)
         patch.setattr(unit_block, "_PASSING", max(64, read // 3))
         patch.setattr(unit_block, "_LONG", long)

@@ -11,8 +11,8 @@ import numpy as np
 import pytest
 
 import tfwire as tfw
-from tfwire._parsing import spare as spares
-from tfwire._parsing.spare import Spare
+from tfwire._parsing import memory_pool as spares
+from tfwire._parsing.memory_pool import Spare
 
 FEATURES = {
     "x": tfw.FixedLenFeature([1000], tfw.float32),

@@ -11,8 +11,8 @@ import pytest
 import tfwire as tfw
 from cases.results import plain_dict
 from helpers.products import diagonals
-from tfwire._parsing import units
-from tfwire._records import unit_block
+from tfwire._parsing import file_units
+from tfwire._records.reading import unit_block
 
 FEATURES = {"n": tfw.FixedLenFeature([], tfw.int64), "s": tfw.FixedLenFeature([], tfw.string)}
 BATCH, COUNT = 4, 12
@@ -83,8 +83,8 @@ def one_by_one(paths):
 @pytest.mark.parametrize(("kind", "memory", "first"), diagonals(0, 3, DAMAGE, MEMORY, range(3)))
 def test_damage_at_every_record_of_every_unit(tmp_path, monkeypatch, kind, memory, first):
     """Batches before the error, and the error itself, are the same for any number of threads."""
-    monkeypatch.setattr(units, "_PARALLEL_UNIT_BYTES", 1)  # every batch is a unit
-    monkeypatch.setattr(units, "_UNIT_BYTES", 1)
+    monkeypatch.setattr(file_units, "_PARALLEL_UNIT_BYTES", 1)  # every batch is a unit
+    monkeypatch.setattr(file_units, "_UNIT_BYTES", 1)
     kept, long = MEMORY[memory]
     monkeypatch.setattr(unit_block, "_KEPT", kept)
     monkeypatch.setattr(unit_block, "_LONG", long)
@@ -154,7 +154,7 @@ def open_files():
 @pytest.mark.parametrize("taken", [0, 1, 2, 100])
 def test_no_file_stays_open(tmp_path, monkeypatch, taken):
     monkeypatch.setattr(unit_block, "_LONG", 0)
-    monkeypatch.setattr(units, "_PARALLEL_UNIT_BYTES", 1)
+    monkeypatch.setattr(file_units, "_PARALLEL_UNIT_BYTES", 1)
     path = tmp_path / "x"
     path.write_bytes(b"".join(map(framed, RECORDS)))
     parser = tfw.Parser(FEATURES)

@@ -8,7 +8,7 @@ import pytest
 
 from helpers.reading import Bytes, read_outcome
 from helpers.reference import Outcome
-from tfwire._records import native_batches
+from tfwire._records.reading import native_batches
 
 
 @pytest.fixture(params=["file", "long reads", "object", "small reads"])

@@ -13,7 +13,7 @@ import pytest
 
 import tfwire as tfw
 from helpers.view.viewing import encoded, wav
-from tfwire._records.damage import RecordPosition
+from tfwire._records.reading.damage import RecordPosition
 from tfwire.view import as_html
 from tfwire.view._budget import Budget
 from tfwire.view._frozen import frozen_page

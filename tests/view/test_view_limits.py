@@ -13,7 +13,7 @@ from PIL import Image
 
 import tfwire as tfw
 from helpers.view.viewing import jpeg
-from tfwire._records.damage import RecordPosition
+from tfwire._records.reading.damage import RecordPosition
 from tfwire.view import as_html
 from tfwire.view._budget import Allowance, Budget
 from tfwire.view._frozen import frozen_page

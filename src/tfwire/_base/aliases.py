@@ -10,37 +10,6 @@ from typing import Any, Literal, Protocol, SupportsFloat, SupportsIndex, TypeAli
 import numpy as np
 import numpy.typing as npt
 
-__all__ = [
-    "AnyFeature",
-    "AnyPath",
-    "Array",
-    "BinaryAs",
-    "BytesAs",
-    "BytesLike",
-    "Compression",
-    "CompressionType",
-    "DTypeLike",
-    "DataFiles",
-    "DetectedCompressionType",
-    "Input",
-    "Integer",
-    "IntegerArray",
-    "Number",
-    "OnCorrupt",
-    "OnParseError",
-    "Output",
-    "Record",
-    "Row",
-    "ShardRule",
-    "Strings",
-    "SupportsArrow",
-    "SupportsBuffer",
-    "SupportsNumpy",
-    "SupportsSerialize",
-    "TableFeatures",
-    "Value",
-]
-
 Value: TypeAlias = Any
 """A value whose type depends on the data: that of a feature (a scalar or an array, by its shape),
 an element of a pipeline, the tensor of a message, lists as deep as their rank. A program uses it as

@@ -10,19 +10,6 @@ from typing import Any
 
 from tfwire._base.text import quoted, shorten
 
-__all__ = [
-    "as_index",
-    "boolean",
-    "choice",
-    "file_path",
-    "integer",
-    "refuse_null",
-    "refuse_unordered",
-    "seconds",
-    "size_in_bytes",
-    "slice_indices",
-]
-
 
 def boolean(name: str, value: Any) -> bool:
     """Checks an argument that is a bool, also numpy's.

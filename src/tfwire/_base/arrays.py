@@ -11,16 +11,6 @@ from typing import Any
 
 import numpy as np
 
-__all__ = [
-    "aligned",
-    "byte_array",
-    "contiguous_bytes",
-    "filled",
-    "holds_objects",
-    "int64_array",
-    "is_constant",
-]
-
 Array = np.ndarray[Any, Any]
 
 _INT64 = np.dtype(np.int64)

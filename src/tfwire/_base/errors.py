@@ -10,18 +10,6 @@ from typing import Any, TypeVar
 
 from tfwire._base.text import printable
 
-__all__ = [
-    "DataLossError",
-    "Error",
-    "InvalidArgumentError",
-    "ParseError",
-    "TfwireWarning",
-    "copied",
-    "parser_said",
-    "public",
-    "warn",
-]
-
 T = TypeVar("T")
 
 

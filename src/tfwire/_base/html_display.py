@@ -7,8 +7,6 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-__all__ = ["html_of", "register_display"]
-
 _load: Callable[[], Callable[[object], str]] | None = None
 
 

@@ -5,8 +5,6 @@ from __future__ import annotations
 import sys
 from importlib import import_module
 
-__all__ = ["refuse_subinterpreters"]
-
 
 def refuse_subinterpreters() -> None:
     """Called before anything else is imported.

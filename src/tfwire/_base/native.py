@@ -12,19 +12,6 @@ from tfwire import _native
 from tfwire._base.errors import DataLossError
 from tfwire._version import __version__
 
-__all__ = [
-    "DAMAGE_REASONS",
-    "SEED",
-    "adopt",
-    "borrow",
-    "check",
-    "data_loss",
-    "ffi",
-    "lib",
-    "new_error",
-    "text",
-]
-
 ffi: Any = _native.ffi
 lib: Any = _native.lib
 # Seed of C's hash tables, so that nobody can prepare a file whose keys collide.
@@ -63,11 +50,13 @@ def check(status: int, error: Any, path: str | os.PathLike[str] | None = None) -
     if status == lib.TFW_E_IO:
         raise OSError(error.os_errno, os.strerror(error.os_errno), path)
     if status in DAMAGE_REASONS:
-        raise data_loss(status, error, path)
+        raise damaged_record_error(status, error, path)
     raise ValueError(text(error.text) or text(lib.tfw_status_name(status)))
 
 
-def data_loss(status: int, error: Any, path: str | os.PathLike[str] | None) -> DataLossError:
+def damaged_record_error(
+    status: int, error: Any, path: str | os.PathLike[str] | None
+) -> DataLossError:
     """The exception for a damaged record that C reported."""
     where = "input" if path is None else os.fspath(path)
     message = f"{where}: record {error.record} at byte {error.offset}: {text(error.text)}"

@@ -11,8 +11,6 @@ from typing import Any, Generic, NamedTuple, TypeVar
 from tfwire._base.shared_iterator import SharedIterator
 from tfwire._base.workers import Workers
 
-__all__ = ["Check", "ParallelMap", "never_stopped"]
-
 Item = TypeVar("Item")
 Result = TypeVar("Result")
 

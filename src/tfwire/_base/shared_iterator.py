@@ -39,10 +39,8 @@ from queue import Empty, SimpleQueue
 from threading import get_ident
 from typing import TypeVar
 
-from tfwire._base.serving import EXECUTING, methods_inside, services, services_of, turn_at
+from tfwire._base.iterator_threads import EXECUTING, methods_inside, services, services_of, turn_at
 from tfwire._base.workers import PATIENCE, acquirable
-
-__all__ = ["SharedIterator", "State"]
 
 T = TypeVar("T")
 Item = TypeVar("Item")

@@ -13,25 +13,6 @@ from tfwire._base.arguments import refuse_unordered
 from tfwire._base.arrays import contiguous_bytes, holds_objects, int64_array, is_constant
 from tfwire._base.native import ffi, lib
 
-__all__ = [
-    "BYTES_LAYOUT",
-    "Spans",
-    "StringTable",
-    "addresses_of",
-    "as_array",
-    "as_buffer",
-    "as_message",
-    "bytes_array",
-    "checked_column",
-    "encoded_text",
-    "first_leaf",
-    "mean_length",
-    "message_slices",
-    "strings_from_spans",
-    "strings_of_objects",
-    "to_splits",
-]
-
 # Below this mean length, a pickle stream makes bytes objects faster than slices do.
 _SHORT = 2048
 # Messages per call into C: few enough that their beginnings stay in the second-level cache until

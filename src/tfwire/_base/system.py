@@ -17,31 +17,6 @@ from typing import Any
 
 from tfwire._base.native import check, ffi, lib, new_error
 
-__all__ = [
-    "BINARY",
-    "NON_BLOCKING",
-    "NO_FOLLOW",
-    "REMOVES_OPEN_FILES",
-    "after_fork",
-    "change_mode",
-    "change_owner",
-    "get_attribute",
-    "is_null_device",
-    "is_own",
-    "link",
-    "lock",
-    "num_cpus",
-    "pread",
-    "pread_into",
-    "readv",
-    "set_attribute",
-    "sync_folder",
-    "try_lock",
-    "unlock",
-    "wait_for_input",
-    "writev",
-]
-
 # Flags for os.open, which lets no child process inherit a file.
 BINARY: int = getattr(os, "O_BINARY", 0)  # else Windows changes the ends of lines
 NO_FOLLOW: int = getattr(os, "O_NOFOLLOW", 0)

@@ -10,16 +10,6 @@ import os
 from collections.abc import Callable
 from typing import Any
 
-__all__ = [
-    "escape",
-    "plural",
-    "printable",
-    "quoted",
-    "shorten",
-    "show_key",
-    "show_path",
-]
-
 _SHOWN_CHARACTERS = 60
 
 

@@ -13,9 +13,7 @@ from threading import get_ident
 from types import SimpleNamespace
 from typing import Any
 
-from tfwire._base.serving import EXECUTING, Service, services
-
-__all__ = ["PATIENCE", "Workers", "acquirable"]
+from tfwire._base.iterator_threads import EXECUTING, Service, services
 
 # Seconds that close() waits for a busy thread: a read of a pipe or a user's function may never
 # return.

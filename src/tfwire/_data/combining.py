@@ -30,8 +30,6 @@ from tfwire._data.state_checks import COUNT, INT64, MISSING, state_or
 from tfwire._data.structure import count_rows, map_structure
 from tfwire._examples.column_types import SparseTensor
 
-__all__ = ["Cache", "Concatenate", "Enumerate", "Sample", "Unbatch", "Zip"]
-
 
 class _OfMany(Stage):
     """The elements of several stages."""

@@ -13,16 +13,16 @@ import numpy as np
 
 from tfwire._base.arguments import boolean, integer, refuse_unordered
 from tfwire._base.errors import public
-from tfwire._data import indexed_records, sources
+from tfwire._data import element_sources, indexed_records
 from tfwire._data.combining import Sample, Zip
+from tfwire._data.dataset_methods import Transformations
 from tfwire._data.pipeline import Element
 from tfwire._data.stages import Stage
 from tfwire._data.structure import check_callable, map_structure
-from tfwire._data.transformations import Transformations
-from tfwire._records.open_source import input_paths
-from tfwire._records.options import make_options
-from tfwire._records.paths import split_paths
-from tfwire._records.urls import ObjectPath, expand, is_url, with_storage_options
+from tfwire._records.files.paths import split_paths
+from tfwire._records.files.urls import ObjectPath, expand, is_url, with_storage_options
+from tfwire._records.reading.open_source import input_paths
+from tfwire._records.reading.options import make_options
 
 if TYPE_CHECKING:
     from tfwire._base.aliases import (
@@ -33,8 +33,6 @@ if TYPE_CHECKING:
         StorageOptions,
         Value,
     )
-
-__all__ = ["Dataset", "TFRecordDataset"]
 
 D = TypeVar("D", bound="Dataset[Any]")
 A = TypeVar("A")
@@ -93,7 +91,7 @@ class Dataset(Transformations[Element]):
             1.5 b'cat'
             2.5 b'dog'
         """
-        dataset: Dataset[Any] = cls._of(sources.Slices(tensors), "from_tensor_slices")
+        dataset: Dataset[Any] = cls._of(element_sources.Slices(tensors), "from_tensor_slices")
         return dataset
 
     @classmethod
@@ -131,7 +129,7 @@ class Dataset(Transformations[Element]):
         if args is not None and not isinstance(args, (tuple, list)):
             raise TypeError(f"args must be a tuple, found {type(args).__name__}")
         generate = partial(_generate, generator, tuple(args or ()), cls._hide)
-        dataset: Dataset[Any] = cls._of(sources.Generator(generate), "from_generator")
+        dataset: Dataset[Any] = cls._of(element_sources.Generator(generate), "from_generator")
         return dataset
 
     @classmethod
@@ -156,7 +154,7 @@ class Dataset(Transformations[Element]):
                 raise TypeError(f"args must be integers, found {type(number).__name__}")
         numbers = range(*args)
         dataset: Dataset[Any] = cls._of(
-            sources.Numbers(numbers, str(numbers)), "from_tensor_slices"
+            element_sources.Numbers(numbers, str(numbers)), "from_tensor_slices"
         )
         return dataset
 
@@ -362,7 +360,7 @@ class TFRecordDataset(Dataset[bytes]):
         indexed = boolean("indexed", indexed)
         shuffle_files, seed = boolean("shuffle_files", shuffle_files), integer("seed", seed)
         order = seed if shuffle_files else None
-        stage: Stage = sources.Records(paths, compression_type, cycle, order, **options)
+        stage: Stage = element_sources.Records(paths, compression_type, cycle, order, **options)
         if indexed:
             read_whole = shuffle_files or cycle > 1 or on_corrupt != "raise"
             if read_whole or max_record_size not in (None, 2**30):
@@ -370,7 +368,7 @@ class TFRecordDataset(Dataset[bytes]):
                     "indexed excludes num_parallel_reads, on_corrupt, max_record_size and "
                     "shuffle_files"
                 )
-            from tfwire._records.random_access import TFRecordFiles
+            from tfwire._records.index.random_access import TFRecordFiles
 
             files = TFRecordFiles(paths)
             stage = indexed_records.IndexedRecords(files, range(len(files)))

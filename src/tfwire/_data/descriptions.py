@@ -16,8 +16,6 @@ import numpy as np
 from tfwire._base.arguments import as_index
 from tfwire._data.structure import zip_structures
 
-__all__ = ["Description", "batched_text", "describe", "description", "joined_specs", "row_text"]
-
 _ANY_RANK = "..."
 _LEAF_TEXT = re.compile(r"(?:(sparse|ragged)(?:\((\d+), (\w+)\))? )?(\w+)\[(.*)\]")
 

@@ -24,15 +24,6 @@ if TYPE_CHECKING:
     from tfwire._base.aliases import Value
     from tfwire._data.dataset import Dataset
 
-__all__ = [
-    "Intact",
-    "Regrouping",
-    "check_buckets",
-    "filled_shapes",
-    "group_by_window",
-    "interleave",
-]
-
 Elements = Iterator[Any]
 Result = TypeVar("Result")
 

@@ -17,19 +17,7 @@ from tfwire._base.text import show_path
 from tfwire._data.permutations import permuted
 from tfwire._data.stages import Cursor, GatheringPieces, Stage
 from tfwire._data.state_checks import state_or
-from tfwire._records.urls import ObjectPath
-
-__all__ = [
-    "ByNumber",
-    "Chosen",
-    "IndexedRecords",
-    "NumberedCursor",
-    "Permuted",
-    "check_rule",
-    "file_facts",
-    "fitting",
-    "share",
-]
+from tfwire._records.files.urls import ObjectPath
 
 Array = np.ndarray[Any, Any]
 _RULES = ("even", "drop", "pad")

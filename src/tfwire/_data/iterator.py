@@ -11,15 +11,13 @@ from queue import Empty, SimpleQueue
 from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
 
 from tfwire._base.errors import copied, public
-from tfwire._base.serving import EXECUTING
+from tfwire._base.iterator_threads import EXECUTING
 from tfwire._base.shared_iterator import SharedIterator, State
 from tfwire._data.stages import Cursor, Stage
 from tfwire._data.state_checks import COUNT, MISSING, check_state, plain
 
 if TYPE_CHECKING:
     from typing_extensions import Self
-
-__all__ = ["DatasetIterator", "Epochs", "iterate"]
 
 _STATE_VERSION = 1
 # Where no user function can notice, elements are taken in pieces. A piece takes about a

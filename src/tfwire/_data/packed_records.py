@@ -9,16 +9,14 @@ import numpy as np
 from tfwire._base.errors import DataLossError
 from tfwire._base.native import ffi
 from tfwire._base.strings import StringTable, copy_strings
-from tfwire._data.sources import Records
+from tfwire._data.element_sources import Records
 from tfwire._data.stages import GatheringPieces
 from tfwire._data.state_checks import MISSING, state_or
-from tfwire._records.batch_reader import BatchReader
-from tfwire._records.damage import RecordPosition
-from tfwire._records.markers import Markers
-from tfwire._records.native_batches import span_table
-from tfwire._records.random_access import TFRecordFiles
-
-__all__ = ["NO_RECORDS", "PackedRecords", "in_memory", "size_in_memory"]
+from tfwire._records.index.random_access import TFRecordFiles
+from tfwire._records.reading.batch_reader import BatchReader
+from tfwire._records.reading.damage import RecordPosition
+from tfwire._records.reading.native_batches import span_table
+from tfwire._records.reading.publishing_markers import Markers
 
 Array = np.ndarray[Any, Any]
 NO_RECORDS: Array = np.empty((0, 2), np.uint64)  # the table of none

@@ -11,8 +11,6 @@ from typing import Any
 
 import numpy as np
 
-__all__ = ["as_key", "draws", "permuted", "randrange"]
-
 Array = np.ndarray[Any, Any]
 _ROUNDS = 6
 _SORTED = 512  # up to this many elements, a permutation is made by sorting

@@ -14,8 +14,6 @@ from tfwire._data.structure import map_structure
 if TYPE_CHECKING:
     from tfwire._base.aliases import Value
 
-__all__ = ["Element", "Pipeline", "check_dataset"]
-
 P = TypeVar("P", bound="Pipeline[Any]")
 Element = TypeVar("Element", covariant=True)
 

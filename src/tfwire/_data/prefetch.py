@@ -21,20 +21,6 @@ from tfwire._data.stages import (
 )
 from tfwire._data.state_checks import COUNT, MISSING, after, check_state, state_or
 
-__all__ = [
-    "MOST_GIVEN",
-    "AheadCursor",
-    "Drawn",
-    "MapAhead",
-    "Prefetch",
-    "Replayed",
-    "defer",
-    "draw",
-    "mapped",
-    "resumed",
-    "stage_elements",
-]
-
 
 class Prefetch(Derived):
     """The elements, prefetched by a thread, up to count of them."""

@@ -17,24 +17,6 @@ from typing import Any
 from tfwire._base.errors import copied
 from tfwire._data.structure import check_shard
 
-__all__ = [
-    "ELEMENTS_PER_SKIP",
-    "END",
-    "UNPLACED",
-    "ChosenByPlace",
-    "Cursor",
-    "Derived",
-    "Filter",
-    "Gathering",
-    "GatheringElements",
-    "GatheringPieces",
-    "Map",
-    "MapCursor",
-    "Shard",
-    "Stage",
-    "Through",
-]
-
 ELEMENTS_PER_SKIP = 256  # elements skipped at a time
 UNPLACED = "the position is not known: an error came in the middle of some elements"
 END = "end"  # the position of a cursor that has ended

@@ -8,8 +8,6 @@ from typing import Any
 
 import numpy as np
 
-__all__ = ["COUNT", "INT64", "MISSING", "after", "check_state", "plain", "state_or"]
-
 COUNT = range(2**63)
 INT64 = range(-(2**63), 2**63)
 MISSING = "the elements before the position of the state are missing"

@@ -14,23 +14,6 @@ from tfwire._base.errors import InvalidArgumentError
 from tfwire._base.strings import as_array, encoded_text, to_splits
 from tfwire._examples.column_types import RaggedTensor, SparseTensor
 
-__all__ = [
-    "MAX_PADDING",
-    "as_shapes",
-    "check_callable",
-    "check_padding",
-    "check_shard",
-    "count_rows",
-    "cut_rows",
-    "join_rows",
-    "leaves",
-    "map_structure",
-    "pad_and_stack",
-    "stack_elements",
-    "stack_ragged",
-    "zip_structures",
-]
-
 Array = np.ndarray[Any, Any]
 MAX_PADDING = 1 << 30  # bytes of padding in a leaf of a batch, unless another limit is set
 

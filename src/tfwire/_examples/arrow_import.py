@@ -18,8 +18,6 @@ from tfwire._base.strings import to_splits
 from tfwire._base.text import quoted
 from tfwire._examples.inputs import Input
 
-__all__ = ["ArrowImport", "arrow_column", "is_arrow"]
-
 Array = np.ndarray[Any, Any]
 _NO_LIMIT = 1 << 62
 

@@ -11,8 +11,6 @@ from tfwire._base.text import quoted
 from tfwire._examples.arrow_import import ArrowImport
 from tfwire._examples.native_encoder import NativeInputs
 
-__all__ = ["batches_of_table"]
-
 
 def batches_of_table(
     table: Any, sort_keys: bool, room: int

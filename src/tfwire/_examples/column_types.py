@@ -29,8 +29,6 @@ if TYPE_CHECKING:
 
     from tfwire._base.aliases import BytesLike, IntegerArray, SupportsNumpy, Value
 
-__all__ = ["BytesColumn", "RaggedTensor", "SparseTensor"]
-
 Array = np.ndarray[Any, Any]
 
 

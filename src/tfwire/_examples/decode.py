@@ -21,13 +21,6 @@ if TYPE_CHECKING:
     from tfwire._base.aliases import BytesLike, SupportsSerialize
     from tfwire._examples.column_types import Messages
 
-__all__ = [
-    "decode_example",
-    "decode_examples",
-    "decode_sequence_example",
-    "decode_sequence_examples",
-]
-
 DecodedValues = Array | list[bytes]
 """The values of a feature: int64 or float32 of rank 1, or the strings of a bytes_list."""
 

@@ -15,8 +15,6 @@ if TYPE_CHECKING:
     from tfwire._base.aliases import BytesLike, DTypeLike, Strings
     from tfwire._examples.column_types import BytesColumn
 
-__all__ = ["decode_raw"]
-
 Array = np.ndarray[Any, Any]
 Dtype = np.dtype[Any]
 

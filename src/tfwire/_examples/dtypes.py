@@ -8,18 +8,6 @@ from typing import Any
 
 import numpy as np
 
-__all__ = [
-    "STRING",
-    "data_type_number",
-    "dtype_from_number",
-    "from_wire",
-    "is_string",
-    "to_numpy_dtype",
-    "to_wire",
-    "type_name",
-    "wire_dtype",
-]
-
 Array = np.ndarray[Any, Any]
 Dtype = np.dtype[Any]
 

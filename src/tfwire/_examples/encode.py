@@ -13,6 +13,7 @@ from tfwire._base.arguments import boolean, choice, integer
 from tfwire._examples.arrow_import import is_arrow
 from tfwire._examples.arrow_tables import batches_of_table
 from tfwire._examples.column_types import BytesColumn
+from tfwire._examples.encode_rows import RowEncoder, encode_row
 from tfwire._examples.encoder_inputs import inputs_from_columns, inputs_from_lists, inputs_from_rows
 from tfwire._examples.native_encoder import (
     FRAME_ROOM,
@@ -26,7 +27,6 @@ from tfwire._examples.native_encoder import (
     native_inputs,
 )
 from tfwire._examples.pandas_columns import columns_of_frame
-from tfwire._examples.rows import RowEncoder, encode_row
 from tfwire._examples.values import (
     FLOAT,
     INT64,
@@ -51,20 +51,6 @@ if TYPE_CHECKING:
     )
 
 Made = TypeVar("Made")
-
-__all__ = [
-    "FramedRows",
-    "bytes_feature",
-    "encode_columns",
-    "encode_example",
-    "encode_examples",
-    "encode_framed",
-    "encode_framed_in_threads",
-    "encode_sequence_example",
-    "encode_spans",
-    "float_feature",
-    "int64_feature",
-]
 
 
 def encode_example(row: Row, *, sort_keys: bool = True) -> bytes:

@@ -40,9 +40,6 @@ from tfwire._examples.values import (
     show,
 )
 
-__all__ = ["inputs_from_columns", "inputs_from_lists", "inputs_from_rows"]
-
-
 _MAX_DEPTH = 64  # of ragged rows: numpy's of arrays. A RaggedTensor may be its own values
 
 

@@ -6,8 +6,6 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-__all__ = ["Input", "Inputs"]
-
 Array = np.ndarray[Any, Any]
 
 

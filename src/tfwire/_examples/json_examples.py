@@ -28,8 +28,6 @@ from tfwire._examples.protobuf import byte_string, byte_strings, parse_message
 if TYPE_CHECKING:
     from tfwire._base.aliases import Array, BytesLike, Strings, SupportsNumpy, SupportsSerialize
 
-__all__ = ["decode_json_example", "example_to_json"]
-
 _BASE64 = re.compile(r"[A-Za-z0-9+/_-]*={0,2}")  # either alphabet
 _NUMBER = re.compile(r"[+-]?([0-9]+\.?[0-9]*|\.[0-9]+)([eE][+-]?[0-9]+)?")
 _NON_FINITE = {"NaN": np.nan, "Infinity": np.inf, "-Infinity": -np.inf}

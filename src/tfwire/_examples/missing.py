@@ -11,8 +11,6 @@ from typing import Any
 
 import numpy as np
 
-__all__ = ["absent_entries", "is_missing"]
-
 Array = np.ndarray[Any, Any]
 
 _PLAIN = frozenset({bool, int, float, bytes, str, bytearray, list, tuple, np.ndarray})

@@ -15,19 +15,6 @@ from tfwire._base.parallel_map import Check, ParallelMap
 from tfwire._examples.inputs import Inputs
 from tfwire._examples.values import BYTES, INT64, Array, show
 
-__all__ = [
-    "FRAME_ROOM",
-    "STRING_ROOM",
-    "EncodeBuffer",
-    "EncodedBlock",
-    "NativeInputs",
-    "ParallelBlocks",
-    "encode_blocks",
-    "encode_whole",
-    "encode_whole_in_threads",
-    "native_inputs",
-]
-
 # A block, and the objects or file pages made of it, should stay in the second-level cache.
 _BLOCK_SIZE = 1 << 18
 _RECORDS_PER_CALL = 1 << 13

@@ -12,8 +12,6 @@ import numpy as np
 
 from tfwire._base.text import quoted
 
-__all__ = ["array_of_pandas", "columns_of_frame"]
-
 Array = np.ndarray[Any, Any]
 
 

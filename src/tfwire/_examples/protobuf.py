@@ -19,15 +19,6 @@ from google.protobuf.message import DecodeError
 from tfwire._base.errors import ParseError
 from tfwire._base.strings import as_message
 
-__all__ = [
-    "byte_string",
-    "byte_strings",
-    "floats",
-    "int64s",
-    "message_classes",
-    "parse_message",
-]
-
 _POOL = descriptor_pool.DescriptorPool()
 
 # A field in the syntax of .proto files, e.g. "repeated int64 value = 1".

@@ -7,8 +7,6 @@ from typing import NamedTuple
 from tfwire._base.errors import ParseError
 from tfwire._base.native import check, ffi, lib, new_error, text
 
-__all__ = ["Cut", "Extent", "Shortened", "cut_message", "measure"]
-
 
 class Extent(NamedTuple):
     """What decode_sequence_example makes of a message; or limits of it.

@@ -21,32 +21,6 @@ from tfwire._examples.arrow_import import arrow_column, is_arrow
 from tfwire._examples.missing import is_missing
 from tfwire._examples.pandas_columns import array_of_pandas
 
-__all__ = [
-    "AS_ARRAY",
-    "BYTES",
-    "FLOAT",
-    "INT64",
-    "NONE",
-    "Array",
-    "Flat",
-    "Name",
-    "as_float32",
-    "as_int64",
-    "as_strings",
-    "concatenate",
-    "distinct_types",
-    "dtype_kind",
-    "flatten_value",
-    "joint_kind",
-    "key_bytes",
-    "missing_in_list",
-    "pack_strings",
-    "scalar_kind",
-    "scalar_kinds",
-    "show",
-    "string_bytes",
-]
-
 Array = np.ndarray[Any, Any]
 Name = str | bytes | None  # the feature that an error message names, if any
 NONE: int = lib.TFW_NONE

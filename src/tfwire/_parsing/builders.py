@@ -16,14 +16,12 @@ from typing import Any, NamedTuple, Protocol
 from tfwire._base.errors import ParseError
 from tfwire._base.native import check, ffi, lib
 from tfwire._parsing.failure import ParseFailure, Place, parse_error
-from tfwire._parsing.session import Schema, Session
-from tfwire._parsing.spare import IDLE_LIMIT, Spare
+from tfwire._parsing.memory_pool import IDLE_LIMIT, Spare
+from tfwire._parsing.native_session import Schema, Session
 from tfwire._parsing.spec import Plan
-from tfwire._records.damage import RecordPosition
-from tfwire._records.native_batches import Stretch, Window
-from tfwire._records.unit_block import Block
-
-__all__ = ["Builder", "BuilderPool", "LeftOut", "Outcome", "Parsing", "unused_block"]
+from tfwire._records.reading.damage import RecordPosition
+from tfwire._records.reading.native_batches import Stretch, Window
+from tfwire._records.reading.unit_block import Block
 
 _MAX_ERRORS_KEPT = 1000
 

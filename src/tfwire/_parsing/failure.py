@@ -13,8 +13,6 @@ from tfwire._base.errors import ParseError
 from tfwire._base.native import lib, text
 from tfwire._base.text import show_key
 
-__all__ = ["ParseFailure", "Place", "message_keys", "parse_error", "raise_failure"]
-
 _KIND_NAMES = {
     lib.TFW_BYTES: "string",
     lib.TFW_FLOAT: "float32",

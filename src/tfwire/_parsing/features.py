@@ -27,22 +27,6 @@ if TYPE_CHECKING:
     AnySparseFeature: TypeAlias = "VarLenFeature | SparseFeature"
     Feature: TypeAlias = "DenseFeature | AnySparseFeature | RaggedFeature"
 
-__all__ = [
-    "DType",
-    "FixedLenFeature",
-    "FixedLenSequenceFeature",
-    "RaggedFeature",
-    "SparseFeature",
-    "VarLenFeature",
-    "as_feature",
-    "float32",
-    "int32",
-    "int64",
-    "no_counterpart",
-    "string",
-    "to_dtype",
-]
-
 
 class DType:
     """The type of a feature's values.

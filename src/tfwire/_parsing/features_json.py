@@ -16,8 +16,6 @@ from tfwire._parsing.features import (
     to_dtype,
 )
 
-__all__ = ["from_tfds", "to_tfds"]
-
 _CONNECTORS = "tensorflow_datasets.core.features."
 # TFDS has no such feature. A Tensor with this description is one, and not a
 # FixedLenSequenceFeature, which has the same shape in the file.

@@ -18,19 +18,6 @@ from tfwire._base.text import show_key
 from tfwire._examples.column_types import BytesColumn, RaggedTensor, SparseTensor
 from tfwire._parsing.failure import ParseFailure
 
-__all__ = [
-    "Column",
-    "Dense",
-    "Field",
-    "Padded",
-    "Sparse",
-    "StepValues",
-    "Steps",
-    "VarLen",
-    "with_objects",
-    "with_shape",
-]
-
 Array = np.ndarray[Any, Any]
 # Padding is refused if it takes more than both limits: bytes, and a multiple of the values.
 _MAX_PADDING = 1 << 30

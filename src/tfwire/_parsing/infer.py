@@ -17,19 +17,11 @@ from tfwire._parsing.features import (
     to_dtype,
 )
 from tfwire._parsing.survey import FeatureSurvey, Survey, survey_files
-from tfwire._records.open_source import input_paths
+from tfwire._records.reading.open_source import input_paths
 
 if TYPE_CHECKING:
     from tfwire._base.aliases import DetectedCompressionType, Input, OnCorrupt, StorageOptions
     from tfwire._parsing.features import Feature
-
-__all__ = [
-    "FeatureStatistics",
-    "InferredSchema",
-    "infer_schema",
-    "inferred_feature",
-    "schema_from_survey",
-]
 
 
 class FeatureStatistics(NamedTuple):

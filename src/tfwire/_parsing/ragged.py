@@ -20,8 +20,6 @@ from tfwire._examples.column_types import RaggedTensor
 from tfwire._parsing.failure import ParseFailure
 from tfwire._parsing.fields import Array, Column, with_shape
 
-__all__ = ["Partition", "Ragged"]
-
 # Rows without values take no bytes in a message: one row id could ask for any number of them.
 _MAX_EMPTY_ROWS = 2**24
 

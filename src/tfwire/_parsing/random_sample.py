@@ -13,15 +13,7 @@ import numpy as np
 
 from tfwire._base.native import ffi
 from tfwire._examples.decode import decode_sequence_example, decode_sequence_examples
-
-__all__ = [
-    "Histogram",
-    "RecordSample",
-    "SampledFeatures",
-    "ValueSample",
-    "histogram",
-    "measure_strings",
-]
+from tfwire._parsing.histogram import Histogram, histogram
 
 _SAMPLED_RECORDS = 1000
 _SHORT_RECORD = 1 << 16  # bytes
@@ -31,35 +23,6 @@ _SAMPLED_VALUES = 64  # of a feature in a record
 _LONGEST_STRING = 256  # bytes; of longer ones only the length is kept
 _LONGEST_SKIP = 2.0**50  # records; the sum of many fits
 _SEED = 1  # the same file gives the same sample
-
-
-class Histogram(NamedTuple):
-    """How numbers are distributed; NaN and infinities are left out.
-
-    Attributes:
-        low, high: The smallest and the largest; 0 without any.
-        counts: How many lie in each of equal parts between them; empty if there is one value only.
-    """
-
-    low: float
-    high: float
-    counts: list[int]
-
-
-def histogram(values: np.ndarray[Any, Any], parts: int) -> Histogram:
-    """The histogram of an array of numbers."""
-    values = values[np.isfinite(values)]
-    if not len(values):
-        return Histogram(0, 0, [])
-    low, high = values.min(), values.max()
-    # From the smallest: large integers that lie close together differ exactly.
-    if values.dtype == np.int64:
-        distances = (values.view(np.uint64) - low.view(np.uint64)).astype(float)
-    else:
-        distances = values.astype(float) - float(low)
-    span = float(distances.max())
-    counts = np.histogram(distances, parts, (0, span))[0].tolist() if span else []
-    return Histogram(low.item(), high.item(), counts)
 
 
 class ValueSample:

@@ -10,21 +10,17 @@ import json
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
-from google.protobuf import text_format
-
 from tfwire._base.arguments import file_path, integer
 from tfwire._base.errors import parser_said
 from tfwire._base.text import printable, shorten, show_path
 from tfwire._parsing.features import as_feature, no_counterpart
 from tfwire._parsing.features_json import from_tfds, to_tfds
 from tfwire._parsing.infer import InferredSchema
-from tfwire._parsing.schema_pbtxt import Metadata, from_metadata, to_metadata
-from tfwire._records.sinks import replace_file
+from tfwire._parsing.schema_pbtxt import from_pbtxt, to_pbtxt
+from tfwire._records.files.byte_sinks import replace_file
 
 if TYPE_CHECKING:
     from tfwire._base.aliases import AnyFeature, AnyPath
-
-__all__ = ["read_schema", "schema_as_text", "write_schema"]
 
 _MAX_SIZE = 1 << 26  # bytes of a schema file; bounds what is read of an endless device
 
@@ -72,9 +68,8 @@ def read_schema(path: AnyPath) -> InferredSchema:
         if text.lstrip().startswith("{"):
             features = from_tfds(json.loads(text))
         else:
-            schema = text_format.Parse(text, Metadata(), allow_unknown_field=True)
-            features, lists = from_metadata(schema)
-    except (text_format.ParseError, ValueError, RecursionError) as error:
+            features, lists = from_pbtxt(text)
+    except (ValueError, RecursionError) as error:
         problem = printable(shorten(parser_said(error), 200))
         raise ValueError(f"{show_path(path)}: {problem}") from None
     if not (features or lists):
@@ -127,7 +122,7 @@ def schema_as_text(features: Mapping[str, AnyFeature], as_json: bool) -> str:
     known = {key: _prepared(key, feature) for key, feature in sorted(features.items())}
     if as_json:
         return json.dumps(to_tfds(known), indent=4, sort_keys=True) + "\n"
-    return str(text_format.MessageToString(to_metadata(known)))
+    return to_pbtxt(known)
 
 
 def _prepared(key: str, feature: Any) -> Any:

@@ -6,6 +6,8 @@ from collections import Counter
 from collections.abc import Mapping
 from typing import Any
 
+from google.protobuf import text_format
+
 from tfwire._base.text import quoted
 from tfwire._examples.protobuf import message_classes
 from tfwire._parsing.features import (
@@ -20,10 +22,8 @@ from tfwire._parsing.features import (
     to_dtype,
 )
 
-__all__ = ["Metadata", "from_metadata", "to_metadata"]
-
 # The fields that matter to specifications; others of schema.proto are skipped as unknown.
-Metadata = message_classes(
+_Schema = message_classes(
     "tensorflow.metadata.v0",
     {
         "Schema": ["repeated Feature feature = 1", "repeated SparseFeature sparse_feature = 6"],
@@ -78,12 +78,16 @@ _TYPE_NUMBERS = {dtype.name: number for number, dtype in _TYPES.items()}
 _FEATURE_LISTS = "##SEQUENCE##"
 
 
-def from_metadata(schema: Any) -> tuple[dict[str, Any], dict[str, Any]]:
+def from_pbtxt(text: str) -> tuple[dict[str, Any], dict[str, Any]]:
     """Specifications by key: of the features in use, and of the feature lists.
 
     Raises:
-        ValueError: A feature has no counterpart.
+        ValueError: The text is no Schema, or a feature has no counterpart.
     """
+    try:
+        schema = text_format.Parse(text, _Schema(), allow_unknown_field=True)
+    except text_format.ParseError as error:
+        raise ValueError(str(error)) from None
     columns = {feature.name: feature for feature in schema.feature}
     lists = columns.pop(_FEATURE_LISTS, None)
     steps = [] if lists is None else filter(_is_in_use, lists.struct_domain.feature)
@@ -167,13 +171,13 @@ def _sparse_feature(sparse: Any, columns: list[Any]) -> SparseFeature:
     )
 
 
-def to_metadata(features: Mapping[str, Any]) -> Any:
-    """The Schema message of prepared features.
+def to_pbtxt(features: Mapping[str, Any]) -> str:
+    """The text of the Schema message of prepared features.
 
     Raises:
         ValueError: A specification has no counterpart.
     """
-    schema = Metadata()
+    schema = _Schema()
     for key, feature in features.items():
         if isinstance(feature, SparseFeature):
             _add_sparse(schema, key, feature)
@@ -188,7 +192,7 @@ def to_metadata(features: Mapping[str, Any]) -> Any:
         elif not isinstance(feature, VarLenFeature):
             raise no_counterpart(key, type(feature).__name__)
     _check_names(schema)
-    return schema
+    return str(text_format.MessageToString(schema))
 
 
 def _check_names(schema: Any) -> None:

@@ -19,10 +19,8 @@ from tfwire._base.strings import as_message
 from tfwire._examples.column_types import BytesColumn
 from tfwire._parsing.failure import raise_failure
 from tfwire._parsing.features import DType, float32, int64, string
-from tfwire._parsing.session import Schema, create_columns
+from tfwire._parsing.native_session import Schema, create_columns
 from tfwire._parsing.spec import Request
-
-__all__ = ["SingleSession", "batch_names", "is_scalar", "single_message", "single_name", "unwrap"]
 
 # Longer strings are copied one by one.
 _STRINGS_SIZE = 4096

@@ -42,8 +42,6 @@ from tfwire._parsing.features import (
 from tfwire._parsing.fields import Dense, Field, Padded, Sparse, Steps, StepValues, VarLen
 from tfwire._parsing.ragged import Partition, Ragged
 
-__all__ = ["ARGUMENTS", "KINDS", "Plan", "Request", "compile_features"]
-
 Key = Any  # str, or bytes for keys that are not UTF-8
 
 _MAX_VALUES = 2**60  # no buffer could hold more

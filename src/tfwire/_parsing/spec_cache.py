@@ -12,11 +12,9 @@ from contextlib import suppress
 from typing import Any
 
 from tfwire._parsing.features import string
-from tfwire._parsing.session import Schema
+from tfwire._parsing.native_session import Schema
 from tfwire._parsing.spec import ARGUMENTS, compile_features
 from tfwire._parsing.spec_content import Content, content_of, matcher, thawed
-
-__all__ = ["Compiled", "compiled_example", "compiled_sequence"]
 
 Features = Mapping[Any, Any]
 Contents = tuple[Content | None, ...]

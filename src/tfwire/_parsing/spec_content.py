@@ -18,8 +18,6 @@ import numpy as np
 
 from tfwire._parsing.features import DType
 
-__all__ = ["Content", "NoContentError", "content_of", "matcher", "thawed"]
-
 Content: TypeAlias = tuple[Any, ...]
 """The type of a value, and what tells it from others of its type."""
 

@@ -7,11 +7,9 @@ from typing import Any, NamedTuple
 from tfwire._base.errors import ParseError
 from tfwire._base.native import SEED, check, ffi, lib, new_error
 from tfwire._examples.decode import decode_sequence_example
-from tfwire._records.batch_reader import BatchReader
-from tfwire._records.damage import display_name
-from tfwire._records.native_batches import number_of
-
-__all__ = ["FeatureSurvey", "KindSurvey", "Survey", "survey_files"]
+from tfwire._records.reading.batch_reader import BatchReader
+from tfwire._records.reading.damage import display_name
+from tfwire._records.reading.native_batches import number_of
 
 _KINDS = {lib.TFW_BYTES: "string", lib.TFW_FLOAT: "float32", lib.TFW_INT64: "int64"}
 

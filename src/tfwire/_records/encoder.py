@@ -11,8 +11,6 @@ from typing import TYPE_CHECKING, Any, Protocol
 if TYPE_CHECKING:
     from tfwire._base.aliases import Row, SupportsArrow
 
-__all__ = ["Encoder", "encoder", "register_encoder"]
-
 
 class Encoder(Protocol):
     """What writers need of the module that encodes Examples."""

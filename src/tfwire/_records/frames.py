@@ -14,20 +14,6 @@ from tfwire._base.native import check, ffi, lib, new_error
 from tfwire._base.strings import BYTES_LAYOUT, addresses_of
 from tfwire._records.encoder import encoder
 
-__all__ = [
-    "FRAME",
-    "Packer",
-    "Payloads",
-    "as_record",
-    "as_records",
-    "chunks",
-    "ends_of_payloads",
-    "ends_of_records",
-    "frame_apart",
-    "joined",
-    "pack",
-]
-
 Array = np.ndarray[Any, Any]
 FRAME = lib.TFW_HEADER_SIZE + lib.TFW_FOOTER_SIZE
 # Larger blocks gain little, and every open writer keeps one in memory.

@@ -6,7 +6,7 @@ from tfwire.arrow import open_reader
 frame = pl.DataFrame(open_reader("train.tfrecord"))
 """
 
-from tfwire.arrow._batches import RecordBatch
+from tfwire.arrow._parsed_batches import RecordBatch
 from tfwire.arrow._reader import ArrowReader, open_reader, read_table
 
 __all__ = ["ArrowReader", "RecordBatch", "open_reader", "read_table"]

@@ -7,8 +7,6 @@ from typing import Any
 
 from tfwire._base.native import check, ffi, lib, new_error
 
-__all__ = ["array_capsule", "create", "schema_capsule", "stream_capsule"]
-
 # A function object of our own: other libraries set the types of that in ctypes.pythonapi.
 _prototype = ctypes.PYFUNCTYPE(ctypes.py_object, *[ctypes.c_void_p] * 3)
 _new_capsule = _prototype(("PyCapsule_New", ctypes.pythonapi))

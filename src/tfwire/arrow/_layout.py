@@ -12,12 +12,10 @@ from tfwire._base.native import ffi, lib
 from tfwire._base.text import quoted
 from tfwire._parsing.features import string
 from tfwire._parsing.fields import Dense, Padded, Sparse, Steps, StepValues, VarLen
+from tfwire._parsing.native_session import Schema
 from tfwire._parsing.ragged import Ragged
-from tfwire._parsing.session import Schema
 from tfwire._parsing.spec import Plan
 from tfwire.arrow._capsules import create
-
-__all__ = ["BINARY_TYPES", "POSITIONS", "ArrowSchema", "TableLayout", "column_name"]
 
 # The names of Arrow's types for strings.
 BINARY_TYPES = {

@@ -16,16 +16,16 @@ import numpy as np
 
 from tfwire._base.arguments import boolean, integer
 from tfwire._base.errors import DataLossError, warn
-from tfwire._records.batch_reader import BatchReader
-from tfwire._records.damage import RecordPosition
-from tfwire._records.index import RecordIndex
-from tfwire._records.open_source import input_paths
-from tfwire._records.options import make_options
-from tfwire._records.paths import absolute, is_path
-from tfwire._records.remote_errors import raise_naming
-from tfwire._records.sources import SectionSource
-from tfwire._records.urls import ObjectPath
-from tfwire.arrow._batches import RecordBatch
+from tfwire._records.files.byte_sources import SectionSource
+from tfwire._records.files.paths import absolute, is_path
+from tfwire._records.files.remote_errors import raise_naming
+from tfwire._records.files.urls import ObjectPath
+from tfwire._records.index.record_index import RecordIndex
+from tfwire._records.reading.batch_reader import BatchReader
+from tfwire._records.reading.damage import RecordPosition
+from tfwire._records.reading.open_source import input_paths
+from tfwire._records.reading.options import make_options
+from tfwire.arrow._parsed_batches import RecordBatch
 from tfwire.arrow._reader import ArrowReader
 
 if TYPE_CHECKING:
@@ -35,14 +35,6 @@ if TYPE_CHECKING:
         RemotePath,
         StorageOptions,
     )
-
-__all__ = [
-    "FilePartition",
-    "count_records",
-    "fitting_batch_size",
-    "plan_partitions",
-    "read_partition",
-]
 
 # Records from which the mean length of others is guessed.
 _SAMPLE = 64

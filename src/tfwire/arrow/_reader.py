@@ -12,19 +12,19 @@ from tfwire._base.arguments import boolean, choice, integer, refuse_unordered
 from tfwire._base.errors import Error, ParseError
 from tfwire._base.native import ffi
 from tfwire._base.text import printable, quoted
-from tfwire._parsing.files import FileBatches
 from tfwire._parsing.infer import infer_schema
+from tfwire._parsing.parse_file import FileBatches
 from tfwire._parsing.spec import Plan, compile_features
-from tfwire._records.compression import DETECT_SIZE, detect_compression
-from tfwire._records.damage import RecordPosition
-from tfwire._records.open_source import input_paths
-from tfwire._records.options import make_options
-from tfwire._records.paths import absolute, is_path
-from tfwire._records.sources import open_regular
-from tfwire._records.urls import is_url
-from tfwire.arrow._batches import BatchParser, RecordBatch
+from tfwire._records.files.byte_sources import open_regular
+from tfwire._records.files.compression import DETECT_SIZE, detect_compression
+from tfwire._records.files.paths import absolute, is_path
+from tfwire._records.files.urls import is_url
+from tfwire._records.reading.damage import RecordPosition
+from tfwire._records.reading.open_source import input_paths
+from tfwire._records.reading.options import make_options
 from tfwire.arrow._capsules import schema_capsule, stream_capsule
 from tfwire.arrow._layout import BINARY_TYPES, TableLayout, column_name
+from tfwire.arrow._parsed_batches import BatchParser, RecordBatch
 
 if TYPE_CHECKING:
     from tfwire._base.aliases import (
@@ -37,8 +37,6 @@ if TYPE_CHECKING:
         TableFeatures,
         Value,
     )
-
-__all__ = ["ArrowReader", "open_reader", "read_table"]
 
 _MAX_RECORD_SIZE = 2**30
 _BATCH_SIZE = 65536

@@ -10,15 +10,13 @@ from collections.abc import Iterable
 from typing import TYPE_CHECKING, Any
 
 from tfwire._base.text import show_path
-from tfwire._records.compression import compression_name
-from tfwire._records.paths import absolute, local_path
-from tfwire._records.urls import is_object_path, is_url
-from tfwire._records.writer import TFRecordWriter
+from tfwire._records.files.compression import compression_name
+from tfwire._records.files.paths import absolute, local_path
+from tfwire._records.files.urls import is_object_path, is_url
+from tfwire._records.writing.writer import TFRecordWriter
 
 if TYPE_CHECKING:
     from tfwire._base.aliases import AnyPath, CompressionType
-
-__all__ = ["StagedFiles"]
 
 _NAME_ENDINGS = {"": ".tfrecord", "GZIP": ".tfrecord.gz", "ZLIB": ".tfrecord.zlib"}
 

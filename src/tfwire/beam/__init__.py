@@ -32,7 +32,7 @@ from apache_beam.transforms import ParDo, PTransform, Reshuffle
 from tfwire._base.arguments import boolean, choice, integer
 from tfwire.arrow._reader import column_names
 from tfwire.beam._elements import ArrowBatches, NumpyBatches, RecordElements
-from tfwire.beam._sources import (
+from tfwire.beam._file_parts import (
     BeamReading,
     FindRanges,
     ReadRanges,

@@ -10,8 +10,6 @@ from apache_beam.io.filesystems import FileSystems
 
 from tfwire._records.frames import FRAME, Packer, as_record, frame_apart
 
-__all__ = ["TFRecordSink"]
-
 # Bytes of records that are collected, and then framed by one call of C.
 _COLLECTED_BYTES = 1 << 18
 

@@ -12,7 +12,7 @@ from typing import Any, NoReturn
 from tfwire._base.errors import DataLossError
 from tfwire._base.text import printable
 from tfwire._version import __version__
-from tfwire.cli._files import error_line, expand_patterns, print_error
+from tfwire.cli._arguments import error_line, expand_patterns, print_error
 from tfwire.cli._streams import OutputError, silence_output, standard_streams
 
 __all__ = ["main"]

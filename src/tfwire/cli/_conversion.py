@@ -21,20 +21,18 @@ from tfwire._examples.json_examples import example_to_json
 from tfwire._parsing.features import VarLenFeature
 from tfwire._parsing.infer import InferredSchema, infer_schema, inferred_feature
 from tfwire._parsing.survey import FeatureSurvey, Survey
-from tfwire._records.batch_reader import BatchReader
-from tfwire._records.native_batches import span_table
-from tfwire._records.reader import read_records
-from tfwire._records.sharded_writer import ShardedWriter
+from tfwire._records.reading.batch_reader import BatchReader
+from tfwire._records.reading.native_batches import span_table
+from tfwire._records.reading.read_records import read_records
+from tfwire._records.shards.sharded_writer import ShardedWriter
 from tfwire.arrow import open_reader
-from tfwire.cli import _files, _rows, _tables, _webdataset
+from tfwire.cli import _arguments, _rows, _tables, _webdataset
 from tfwire.cli._file_set import FileSet, TextWriter
 from tfwire.cli._formats import ARROW_FORMATS
 from tfwire.cli._lost import Losses
 from tfwire.cli._row_survey import RowColumn, RowSurvey, columns_of_schema
 from tfwire.cli._rows import Row, RowAndKinds
 from tfwire.cli._streams import Progress
-
-__all__ = ["Conversion"]
 
 _BUDGET = 16 << 20  # bytes of a batch
 _MAX_ROWS = 65536  # of a batch
@@ -73,7 +71,7 @@ class Conversion:
         self.damaged = False
         self.paths: list[str] = []
         self.num_rows = 0
-        self._total = sum(map(_files.file_size, options.files))
+        self._total = sum(map(_arguments.file_size, options.files))
         self._progress = Progress(self._total)
 
     def run(self) -> None:
@@ -116,7 +114,7 @@ class Conversion:
             done = 0
             reader = read_records(
                 name,
-                _files.chosen_compression(self._options),
+                _arguments.chosen_compression(self._options),
                 on_corrupt=self._options.on_corrupt,
                 max_record_size=_MAX_RECORD_SIZE,
             )
@@ -133,13 +131,13 @@ class Conversion:
         self.damaged |= bool(regions)
         if not self._complained:
             self._progress.clear()
-            _files.complain_of_damage(self._options, name, regions, None)
+            _arguments.complain_of_damage(self._options, name, regions, None)
 
     def _begin_pass(self) -> None:
         self._progress = Progress(self._total)
 
     def _report(self, name: str, done: int) -> None:
-        size = _files.file_size(name)
+        size = _arguments.file_size(name)
         self._progress.update(name, min(done, size) if size else done)
 
     # ---- Tables -------------------------------------------------------------------------------
@@ -184,7 +182,7 @@ class Conversion:
             self._options.files,
             features,
             batch_size=max(1, min(_MAX_ROWS, _WINDOW * _BUDGET // self._largest_window)),
-            compression_type=_files.chosen_compression(self._options),
+            compression_type=_arguments.chosen_compression(self._options),
             on_corrupt=self._options.on_corrupt,
         )
         schema = _tables.schema_of(reader, flat)
@@ -205,7 +203,7 @@ class Conversion:
         for name in self._options.files:
             reader = BatchReader(
                 [name],
-                _files.chosen_compression(self._options),
+                _arguments.chosen_compression(self._options),
                 on_corrupt=self._options.on_corrupt,
                 max_record_size=_MAX_RECORD_SIZE,
             )
@@ -247,7 +245,7 @@ class Conversion:
     def _table_batches(self) -> Iterator[Any]:
         self._begin_pass()
         for path in self._options.files:
-            total, size = _tables.num_rows(path, self._source), _files.file_size(path)
+            total, size = _tables.num_rows(path, self._source), _arguments.file_size(path)
             for batch, done in _tables.table_batches(path, self._source, _BUDGET):
                 yield batch
                 self._report(path, size * done // max(1, total or 0) if total else 0)
@@ -371,7 +369,7 @@ class Conversion:
             self._options.output,
             shard_size=self._options.shard_size,
             num_shards=self._num_shards(),
-            options=_files.OUTPUT_COMPRESSIONS[self._options.output_compression],
+            options=_arguments.OUTPUT_COMPRESSIONS[self._options.output_compression],
         )
 
     def _num_shards(self) -> int | None:

@@ -9,12 +9,10 @@ from collections.abc import Callable, Sequence
 from types import TracebackType
 from typing import Any, Protocol
 
-from tfwire._records.drafts import NO_DESCRIPTORS, Draft, errors_naming
-from tfwire._records.paths import absolute
-from tfwire._records.publishing import Renaming, publish_set, restore_set
-from tfwire._records.shard_names import names_of_shards
-
-__all__ = ["FileSet", "FileWriter", "TextWriter"]
+from tfwire._records.files.paths import absolute
+from tfwire._records.files.temporary_files import NO_DESCRIPTORS, Draft, errors_naming
+from tfwire._records.shards.publishing import Renaming, publish_set, restore_set
+from tfwire._records.shards.shard_names import names_of_shards
 
 
 class FileWriter(Protocol):

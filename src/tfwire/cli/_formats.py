@@ -6,8 +6,6 @@ import os
 import re
 from typing import NamedTuple
 
-__all__ = ["ARROW_FORMATS", "FORMATS", "FileFormat", "format_of", "is_gzip_name"]
-
 
 class FileFormat(NamedTuple):
     """A file format.

@@ -8,9 +8,8 @@ from io import BytesIO
 from typing import Any, NamedTuple
 
 from tfwire._base.text import shorten, show_key
-from tfwire._parsing.random_sample import Histogram, ValueSample
-
-__all__ = ["ENDINGS", "Distribution", "distribution_of", "draw_distributions", "find_matplotlib"]
+from tfwire._parsing.histogram import Histogram
+from tfwire._parsing.random_sample import ValueSample
 
 _HISTOGRAM_PARTS = 16
 _KEPT_STRINGS = 10

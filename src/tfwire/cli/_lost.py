@@ -9,8 +9,6 @@ from tfwire._base.text import plural, quoted
 from tfwire.cli._formats import ARROW_FORMATS
 from tfwire.cli._row_survey import RowColumn, RowSurvey
 
-__all__ = ["Losses"]
-
 
 class Losses:
     """Lines on what the output does not hold.

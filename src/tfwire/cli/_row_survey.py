@@ -17,8 +17,6 @@ import numpy as np
 
 from tfwire._base.text import quoted
 
-__all__ = ["NON_FINITE", "RowColumn", "RowSurvey", "RowValue", "columns_of_schema"]
-
 RowValue = int | float | bytes | list[Any]
 
 NON_FINITE = {"NaN": math.nan, "Infinity": math.inf, "-Infinity": -math.inf}

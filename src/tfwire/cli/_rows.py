@@ -20,25 +20,6 @@ from tfwire._examples.encode import encode_example
 from tfwire._examples.json_examples import decode_json_example, example_to_json
 from tfwire.cli._row_survey import NON_FINITE, RowColumn, RowValue
 
-__all__ = [
-    "CsvEncoder",
-    "ExampleEncoder",
-    "JsonEncoder",
-    "OpenedFile",
-    "Row",
-    "RowAndKinds",
-    "csv_rows",
-    "decode_base64",
-    "decoded_row",
-    "example_row",
-    "features_of_row",
-    "json_rows",
-    "json_value",
-    "kinds_of",
-    "opened",
-    "plain_value",
-]
-
 Row = dict[str, RowValue]
 # The kinds of values are None where the values say them.
 RowAndKinds = tuple[Row, Mapping[str, str] | None]

@@ -23,8 +23,6 @@ import tfwire as tfw
 if TYPE_CHECKING:
     from tfwire._base.aliases import Compression
 
-__all__ = ["INDEX", "PARSE", "READ", "READERS", "VERIFY", "MeasuredReader", "Subject", "tensorflow"]
-
 READ = "read records as bytes"
 VERIFY = "verify every record"
 INDEX = "index"

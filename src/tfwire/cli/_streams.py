@@ -11,8 +11,6 @@ import time
 from collections.abc import Iterator
 from typing import Any
 
-__all__ = ["OutputError", "Progress", "colored", "silence_output", "standard_streams"]
-
 _COLORS = {"red": 31, "green": 32, "cyan": 36}  # of ECMA-48
 
 

@@ -11,23 +11,6 @@ from tfwire._base.text import quoted, show_path
 from tfwire.cli._row_survey import RowColumn
 from tfwire.cli._rows import Row
 
-__all__ = [
-    "arrow_errors",
-    "arrow_rows",
-    "arrow_schema",
-    "flattened",
-    "has_pyarrow",
-    "lost_types",
-    "num_rows",
-    "open_table_writer",
-    "schema_of",
-    "schema_of_columns",
-    "select_rows",
-    "sizes_of_rows",
-    "table_batches",
-    "table_of_rows",
-]
-
 _MAX_ROWS = 65536
 _PARQUET_READ_SIZE = 1 << 20  # bytes of a Parquet file read at a time
 

@@ -18,8 +18,6 @@ from tfwire._base.text import quoted, show_path
 from tfwire.cli._row_survey import NON_FINITE, RowColumn, RowValue
 from tfwire.cli._rows import Row, json_value, opened, plain_value
 
-__all__ = ["SampleEncoder", "sample_rows"]
-
 # WebDataset's extensions of integers as text.
 _INTEGER_EXTENSIONS = ("cls", "cls2", "class", "count", "index", "inx", "id")
 _INTEGER_FILE = re.compile(rb"\s*-?[0-9]{1,19}\s*")

@@ -7,10 +7,10 @@ import time
 from typing import TYPE_CHECKING, Any
 
 from tfwire._base.text import plural, printable, shorten, show_path
-from tfwire.cli import _files
+from tfwire.cli import _arguments
 
 if TYPE_CHECKING:
-    from tfwire._records.verify import FileReport
+    from tfwire._records.reading.verify_files import FileReport
     from tfwire.cli._speed import MeasuredReader, Subject
 
 
@@ -21,7 +21,7 @@ _MOST_FEATURES = 10_000  # that are parsed; a specification with 10,000 takes 50
 def add_bench(parser: argparse.ArgumentParser) -> None:
     """The options of tfwire bench."""
     parser.add_argument("file", metavar="FILE", help="a TFRecord file")
-    _files.add_compression(parser)
+    _arguments.add_compression(parser)
     parser.add_argument(
         "--seconds",
         type=duration,
@@ -49,16 +49,18 @@ def duration(text: str) -> float:
 def _run(options: argparse.Namespace) -> int:
     """Measures every reader, and prints each result at once."""
     if options.file == "-":
-        return _files.refuse(options, "stdin cannot be measured: it is read once only")
-    from tfwire._records.verify import verify_file
+        return _arguments.refuse(options, "stdin cannot be measured: it is read once only")
+    from tfwire._records.reading.verify_files import verify_file
     from tfwire.cli._speed import PARSE, READERS, Subject
 
-    report = verify_file(options.file, compression_type=_files.chosen_compression(options))
+    report = verify_file(options.file, compression_type=_arguments.chosen_compression(options))
     if not report.intact:
-        _files.complain(options, report.hint or f"{options.file}: is damaged: see tfwire verify")
+        _arguments.complain(
+            options, report.hint or f"{options.file}: is damaged: see tfwire verify"
+        )
         return 1
     if not report.num_records:
-        _files.complain(options, f"{options.file}: holds no records")
+        _arguments.complain(options, f"{options.file}: holds no records")
         return 1
     file = Subject(options.file, report.compression, _schema(options.file, report))
     if not options.json:
@@ -119,7 +121,7 @@ def _print_head(report: FileReport) -> None:
     from tfwire.checksum import crc32c_kernel
 
     size = plural(_size(report), "byte")
-    compression = _files.show_compression(report.compression)
+    compression = _arguments.show_compression(report.compression)
     print(f"{show_path(report.path)}: {plural(report.num_records, 'record')} of {size} in all")
     print(f"compression {compression}, CRC-32C by {crc32c_kernel()}\n")
     print(f"{'':24}{'':22}{'records/s':>14}{'MB/s':>9}  tfwire is")
@@ -151,6 +153,6 @@ def _report(
         ratio = "" if reader.name == "tfwire" else f"{ours / rate:8.1f}x as fast"
         line = f"{rate:>14,.0f}{rate * mean / 1e6:>9,.0f}{ratio}"
     if options.json:
-        _files.print_json(row)
+        _arguments.print_json(row)
     else:
         print(f"{reader.operation:24}{reader.name:22}{line}", flush=True)

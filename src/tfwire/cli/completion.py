@@ -8,8 +8,6 @@ from importlib import import_module
 from shlex import quote as _quoted
 from typing import NamedTuple
 
-__all__ = ["command_parsers"]
-
 _FILES = ("FILE", "IN", "OUT")  # values that are files, as --help names them
 
 

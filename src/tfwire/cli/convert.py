@@ -10,7 +10,7 @@ import warnings
 from typing import TYPE_CHECKING, Any
 
 from tfwire._base.text import plural, show_path
-from tfwire.cli import _files
+from tfwire.cli import _arguments
 from tfwire.cli._formats import ARROW_FORMATS, FORMATS, format_of, is_gzip_name
 
 if TYPE_CHECKING:
@@ -47,7 +47,7 @@ def add_convert(parser: argparse.ArgumentParser) -> None:
             help=f"format of the {what}: {', '.join(FORMATS)}",
         )
     _add_columns(parser)
-    _files.add_compression(parser)
+    _arguments.add_compression(parser)
     parser.add_argument(
         "--on-corrupt",
         choices=["raise", "skip", "tail", "stop"],
@@ -56,7 +56,7 @@ def add_convert(parser: argparse.ArgumentParser) -> None:
         "to a damaged end (tail) or to any damage (stop)",
     )
     parser.add_argument(
-        "--limit", type=_files.count, metavar="N", help="convert the first N rows of all"
+        "--limit", type=_arguments.count, metavar="N", help="convert the first N rows of all"
     )
     _add_output(parser)
     parser.epilog = _CONVERT_EPILOG
@@ -100,13 +100,13 @@ def _add_output(parser: argparse.ArgumentParser) -> None:
     group = parser.add_mutually_exclusive_group()
     group.add_argument(
         "--num-shards",
-        type=_files.positive,
+        type=_arguments.positive,
         metavar="N",
         help="write N files in turn, a row each",
     )
     group.add_argument(
         "--shard-size",
-        type=_files.byte_size,
+        type=_arguments.byte_size,
         metavar="SIZE",
         help="fill files of about this size, before compression, in turn, like 150MB or 1GiB",
     )
@@ -118,8 +118,8 @@ def _convert(options: argparse.Namespace) -> int:
     """Checks the command line, converts and reports."""
     problem = _problem(options)
     if problem is not None:
-        return _files.refuse(options, problem)
-    if options.source == "tfrecord" and _files.half_published(options, options.files):
+        return _arguments.refuse(options, problem)
+    if options.source == "tfrecord" and _arguments.half_published(options, options.files):
         return 1
     from tfwire._base.errors import TfwireWarning
     from tfwire._parsing.schema_files import read_schema
@@ -153,9 +153,9 @@ def _problem(options: argparse.Namespace) -> str | None:
             return problem
     num_shards = options.num_shards or (None if options.shard_size else 1)
     read = [*options.files, *([] if options.schema is None else [options.schema])]
-    return _files.problem_of_pattern(options.output, num_shards) or _files.problem_of_output(
-        options, read, pattern=True
-    )
+    return _arguments.problem_of_pattern(
+        options.output, num_shards
+    ) or _arguments.problem_of_output(options, read, pattern=True)
 
 
 def _problem_of_formats(options: argparse.Namespace) -> str | None:
@@ -219,7 +219,7 @@ def _problem_of_options(options: argparse.Namespace) -> str | None:
 
 def _problem_of_input(name: str, source: str) -> str | None:
     """Why a file cannot be read, twice."""
-    from tfwire._records.urls import is_url
+    from tfwire._records.files.urls import is_url
 
     if source == "tfrecord" and is_url(name):
         return None
@@ -238,7 +238,7 @@ def _report(options: argparse.Namespace, conversion: Conversion) -> None:
     lost = conversion.losses.all_lines()
     if options.json:
         facts: dict[str, Any] = {"rows": conversion.num_rows, "files": conversion.paths}
-        _files.print_json({**facts, "lost": lost})
+        _arguments.print_json({**facts, "lost": lost})
         return
     for path in conversion.paths:
         print(show_path(path))
@@ -247,4 +247,4 @@ def _report(options: argparse.Namespace, conversion: Conversion) -> None:
     print("lost or changed:" if lost else "lost: nothing")
     for line in lost[:_SHOWN_LINES]:
         print(f"  {line}")
-    _files.print_more(len(lost), _SHOWN_LINES, "line")
+    _arguments.print_more(len(lost), _SHOWN_LINES, "line")

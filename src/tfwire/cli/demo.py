@@ -5,7 +5,7 @@ from __future__ import annotations
 import argparse
 import os
 
-from tfwire.cli import _files
+from tfwire.cli import _arguments
 
 _MARK = ".tfwire-demo"  # marks a folder that a demo created
 _PACKAGES = {"PIL": "Pillow", "sklearn": "scikit-learn"}
@@ -21,7 +21,7 @@ def add_demo(parser: argparse.ArgumentParser) -> None:
     )
     parser.add_argument(
         "--records",
-        type=_files.positive,
+        type=_arguments.positive,
         default=100_000,
         help="number of records for the speed table (%(default)s)",
     )
@@ -31,7 +31,7 @@ def add_demo(parser: argparse.ArgumentParser) -> None:
 def _run(options: argparse.Namespace) -> int:
     """Checks the folder and what must be installed, then walks."""
     if options.records > _MOST_RECORDS:
-        return _files.refuse(options, f"--records must be at most {_MOST_RECORDS:,}")
+        return _arguments.refuse(options, f"--records must be at most {_MOST_RECORDS:,}")
     from importlib.util import find_spec
     from pathlib import Path
 
@@ -41,7 +41,7 @@ def _run(options: argparse.Namespace) -> int:
     folder = Path(options.folder)
     folder.mkdir(parents=True, exist_ok=True)
     if not (folder / _MARK).exists() and os.listdir(folder):
-        return _files.refuse(options, f"{folder}: holds other files; name a new folder")
+        return _arguments.refuse(options, f"{folder}: holds other files; name a new folder")
     (folder / _MARK).touch()
 
     from tfwire.cli import _walkthrough

@@ -7,18 +7,18 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING
 
 from tfwire._base.text import plural, show_path
-from tfwire.cli import _files
+from tfwire.cli import _arguments
 from tfwire.cli._streams import Progress
 
 if TYPE_CHECKING:
     from tfwire._base.parallel_map import Check
-    from tfwire._records.index import RecordIndex
+    from tfwire._records.index.record_index import RecordIndex
 
 
 def add_index(parser: argparse.ArgumentParser) -> None:
     """The options of tfwire index."""
     parser.add_argument("files", nargs="+", metavar="FILE", help="a TFRecord file")
-    _files.add_compression(parser)
+    _arguments.add_compression(parser)
     mode = parser.add_mutually_exclusive_group()
     mode.add_argument(
         "--text", action="store_true", help="write FILE.idx, in the text form of tfrecord2idx"
@@ -28,7 +28,7 @@ def add_index(parser: argparse.ArgumentParser) -> None:
         action="store_true",
         help="write nothing; report whether the saved indexes exist and are fresh",
     )
-    _files.add_jobs(parser, "indexed")
+    _arguments.add_jobs(parser, "indexed")
     parser.add_argument("--json", action="store_true", help="one line of JSON per file")
     parser.epilog = (
         "Indexes are saved as FILE.tfwindex, where TFRecordFile looks for them. Exit status: 0, "
@@ -40,23 +40,23 @@ def add_index(parser: argparse.ArgumentParser) -> None:
 def _run(options: argparse.Namespace) -> int:
     """Indexes every file. Only headers are read, except in compressed files."""
     if "-" in options.files:
-        return _files.refuse(options, "stdin cannot be indexed: an index is for a file")
+        return _arguments.refuse(options, "stdin cannot be indexed: an index is for a file")
     if (clash := _clash(options)) is not None:
-        return _files.refuse(options, f"{clash}: is a FILE, and the index of another")
-    progress = Progress(sum(map(_files.file_size, options.files)))
+        return _arguments.refuse(options, f"{clash}: is a FILE, and the index of another")
+    progress = Progress(sum(map(_arguments.file_size, options.files)))
     status = 0
-    with _files.side_by_side(_index(options), options.files, options.jobs) as indexes:
+    with _arguments.side_by_side(_index(options), options.files, options.jobs) as indexes:
         for name, found in zip(options.files, indexes, strict=True):
-            progress.update(name, _files.file_size(name))
+            progress.update(name, _arguments.file_size(name))
             progress.clear()
             try:
                 index, saved_as = _save(found, name, options)
-            except _files.FAULTS as error:
+            except _arguments.FAULTS as error:
                 status = 1
-                _files.complain(options, _files.error_line(error, name))
+                _arguments.complain(options, _arguments.error_line(error, name))
                 continue
             if options.json:
-                _files.print_json({"path": name, "records": len(index), "index": saved_as})
+                _arguments.print_json({"path": name, "records": len(index), "index": saved_as})
             else:
                 state = "fresh" if options.check else "saved"
                 count = plural(len(index), "record")
@@ -66,7 +66,7 @@ def _run(options: argparse.Namespace) -> int:
 
 def _save_path(name: str, options: argparse.Namespace) -> str:
     """Where the index of a file is saved."""
-    from tfwire._records.index_paths import index_beside
+    from tfwire._records.index.index_paths import index_beside
 
     return f"{name}.idx" if options.text else index_beside(name)
 
@@ -76,17 +76,17 @@ def _clash(options: argparse.Namespace) -> str | None:
     if options.check:
         return None
     indexes = [_save_path(name, options) for name in options.files]
-    return next((path for path in indexes if _files.same_file(path, options.files)), None)
+    return next((path for path in indexes if _arguments.same_file(path, options.files)), None)
 
 
 def _index(options: argparse.Namespace) -> Callable[[str, Check], RecordIndex]:
     """A function that loads or builds the index of a file."""
-    from tfwire._records.index import RecordIndex
+    from tfwire._records.index.record_index import RecordIndex
 
     def index(name: str, check: Check) -> RecordIndex:
         if options.check:
             return RecordIndex.load(name)
-        return RecordIndex.build(name, _files.chosen_compression(options))
+        return RecordIndex.build(name, _arguments.chosen_compression(options))
 
     return index
 

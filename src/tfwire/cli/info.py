@@ -8,11 +8,11 @@ from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from tfwire._base.text import plural, printable, show_key, show_path
-from tfwire.cli import _files
+from tfwire.cli import _arguments
 from tfwire.cli._streams import Progress
 
 if TYPE_CHECKING:
-    from tfwire._records.verify import FileReport
+    from tfwire._records.reading.verify_files import FileReport
 
 # Features and damaged regions that are shown at most.
 _SHOWN_ITEMS = 100
@@ -32,34 +32,34 @@ def add_count(parser: argparse.ArgumentParser) -> None:
 
 
 def _add_arguments(parser: argparse.ArgumentParser) -> None:
-    _files.add_files(parser)
+    _arguments.add_files(parser)
     parser.add_argument("--json", action="store_true", help="one line of JSON per file")
 
 
 def _info(options: argparse.Namespace) -> int:
     """Reads every file to its end."""
-    from tfwire._records.verify import verify_file
+    from tfwire._records.reading.verify_files import verify_file
 
-    if _files.stdin_twice(options, options.files):
+    if _arguments.stdin_twice(options, options.files):
         return 2
-    progress = Progress(sum(map(_files.file_size, options.files)))
-    status = int(_files.half_published(options, options.files))
+    progress = Progress(sum(map(_arguments.file_size, options.files)))
+    status = int(_arguments.half_published(options, options.files))
     for name in options.files:
         try:
             report = verify_file(
-                _files.input_file(name),
-                compression_type=_files.chosen_compression(options),
+                _arguments.input_file(name),
+                compression_type=_arguments.chosen_compression(options),
                 progress=partial(progress.update, name),
             )
-        except _files.FAULTS as error:
+        except _arguments.FAULTS as error:
             status = 1
             progress.clear()
-            _files.complain(options, _files.error_line(error, name))
+            _arguments.complain(options, _arguments.error_line(error, name))
             continue
         progress.clear()
         size = os.path.getsize(name) if os.path.isfile(name) else None
         if options.json:
-            _files.print_json(_as_json(report, size))
+            _arguments.print_json(_as_json(report, size))
         else:
             _print(report, size)
         status |= not report.intact
@@ -68,29 +68,30 @@ def _info(options: argparse.Namespace) -> int:
 
 def _count(options: argparse.Namespace) -> int:
     """Counts the records that verify; damage is reported on stderr."""
-    from tfwire._records.verify import verify_file
+    from tfwire._records.reading.verify_files import verify_file
 
-    if _files.stdin_twice(options, options.files):
+    if _arguments.stdin_twice(options, options.files):
         return 2
-    total, status = 0, int(_files.half_published(options, options.files))
+    total, status = 0, int(_arguments.half_published(options, options.files))
     for name in options.files:
         try:
             report = verify_file(
-                _files.input_file(name), compression_type=_files.chosen_compression(options)
+                _arguments.input_file(name),
+                compression_type=_arguments.chosen_compression(options),
             )
-        except _files.FAULTS as error:
+        except _arguments.FAULTS as error:
             status = 1
-            _files.complain(options, _files.error_line(error, name))
+            _arguments.complain(options, _arguments.error_line(error, name))
             continue
         total += report.num_records
         if options.json:
-            _files.print_json(
+            _arguments.print_json(
                 {"path": report.path, "records": report.num_records, "intact": report.intact}
             )
         else:
             print(f"{report.num_records:>12} {show_path(report.path)}")
         status |= not report.intact
-        _files.complain_of_damage(options, report.path, report.skipped, report.hint)
+        _arguments.complain_of_damage(options, report.path, report.skipped, report.hint)
     if len(options.files) > 1 and not options.json:
         print(f"{total:>12} total")
     return status
@@ -101,12 +102,12 @@ def _mean(report: FileReport) -> float:
 
 
 def _print(report: FileReport, size: int | None) -> None:
-    from tfwire.cli import _text
+    from tfwire.cli import _record_text
 
     print(f"{show_path(report.path)}:")
     if size is not None:
         print(f"  size         {plural(size, 'byte')}")
-    print(f"  compression  {_files.show_compression(report.compression)}")
+    print(f"  compression  {_arguments.show_compression(report.compression)}")
     print(f"  records      {report.num_records:,}")
     if report.num_records:
         print(
@@ -115,20 +116,20 @@ def _print(report: FileReport, size: int | None) -> None:
         )
     print(f"  intact       {'yes' if report.intact else 'NO'}")
     for region in report.skipped[:_SHOWN_ITEMS]:
-        print(f"    {_files.describe_region(region)}")
+        print(f"    {_arguments.describe_region(region)}")
     if report.skipped.num_regions > _SHOWN_ITEMS:
         count = plural(report.skipped.num_regions, "region")
         print(f"    of {count} the first {_SHOWN_ITEMS} are listed; tfwire verify lists more")
     if report.hint is not None:
-        print(f"    {_files.as_flags(printable(report.hint))}")
+        print(f"    {_arguments.as_flags(printable(report.hint))}")
     if report.first is not None:
-        message = _text.parse_record(report.first)
-        print(f"  first record {_text.message_kind(message)}")
+        message = _record_text.parse_record(report.first)
+        print(f"  first record {_record_text.message_kind(message)}")
         if message is None:
-            for line in _text.text_of_record(None, report.first, True).splitlines():
+            for line in _record_text.text_of_record(None, report.first, True).splitlines():
                 print(f"    {line}")
         else:
-            _print_table(*_text.list_features(message, _SHOWN_ITEMS))
+            _print_table(*_record_text.list_features(message, _SHOWN_ITEMS))
 
 
 def _print_table(features: list[tuple[str, str, str]], count: int) -> None:
@@ -144,7 +145,7 @@ def _as_json(report: FileReport, size: int | None) -> dict[str, Any]:
     return {
         "path": report.path,
         "bytes": size,
-        "compression": _files.show_compression(report.compression),
+        "compression": _arguments.show_compression(report.compression),
         "records": report.num_records,
         "payload_bytes": report.payload_bytes,
         "shortest": report.shortest,
@@ -152,19 +153,19 @@ def _as_json(report: FileReport, size: int | None) -> dict[str, Any]:
         "mean": _mean(report),
         "intact": report.intact,
         "num_regions": report.skipped.num_regions,
-        "regions": [_files.region_json(region) for region in report.skipped[:_JSON_REGIONS]],
+        "regions": [_arguments.region_json(region) for region in report.skipped[:_JSON_REGIONS]],
         "first_record": None if report.first is None else _first_as_json(report.first),
     }
 
 
 def _first_as_json(record: bytes) -> dict[str, Any]:
     """The first record; names of features are not shortened."""
-    from tfwire.cli import _text
+    from tfwire.cli import _record_text
 
-    message = _text.parse_record(record)
-    fields: dict[str, Any] = {"bytes": len(record), "kind": _text.message_kind(message)}
+    message = _record_text.parse_record(record)
+    fields: dict[str, Any] = {"bytes": len(record), "kind": _record_text.message_kind(message)}
     if message is not None:
-        features, count = _text.list_features(message, _JSON_REGIONS)
+        features, count = _record_text.list_features(message, _JSON_REGIONS)
         fields["num_features"] = count
         fields["features"] = {name: f"{kind}: {values}" for name, kind, values in features}
     return fields

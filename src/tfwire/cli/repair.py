@@ -6,18 +6,18 @@ import argparse
 from typing import TYPE_CHECKING, Any
 
 from tfwire._base.text import plural, show_path
-from tfwire.cli import _files
+from tfwire.cli import _arguments
 
 if TYPE_CHECKING:
-    from tfwire._records.damage import FlippedBit
-    from tfwire._records.repair import RepairReport
+    from tfwire._records.reading.damage import FlippedBit
+    from tfwire._records.writing.repair_file import RepairReport
 
 
 def add_repair(parser: argparse.ArgumentParser) -> None:
     """The options of tfwire repair."""
     parser.add_argument("input", metavar="IN", help="the damaged file, - for stdin; only read")
     parser.add_argument("output", metavar="OUT", help="the new file")
-    _files.add_compression(parser)
+    _arguments.add_compression(parser)
     parser.add_argument(
         "--correct",
         action="store_true",
@@ -36,22 +36,24 @@ def add_repair(parser: argparse.ArgumentParser) -> None:
 
 def _run(options: argparse.Namespace) -> int:
     """Repairs, and reports lost regions and corrected bits."""
-    from tfwire._records.repair import repair_file
+    from tfwire._records.writing.repair_file import repair_file
 
     if options.accept_ambiguous and not options.correct:
-        return _files.refuse(options, "--accept-ambiguous needs --correct")
-    if (problem := _files.problem_of_output(options, [options.input], pattern=False)) is not None:
-        return _files.refuse(options, problem)
+        return _arguments.refuse(options, "--accept-ambiguous needs --correct")
+    if (
+        problem := _arguments.problem_of_output(options, [options.input], pattern=False)
+    ) is not None:
+        return _arguments.refuse(options, problem)
     report = repair_file(
-        _files.input_file(options.input),
+        _arguments.input_file(options.input),
         options.output,
-        compression_type=_files.chosen_compression(options),
+        compression_type=_arguments.chosen_compression(options),
         correct=options.correct,
         accept_ambiguous=options.accept_ambiguous,
         overwrite=options.force,
     )
     if options.json:
-        _files.print_json(_as_json(report, options.output))
+        _arguments.print_json(_as_json(report, options.output))
     else:
         _print(report, options.output)
     return int(bool(report.skipped))
@@ -66,10 +68,10 @@ def _print(report: RepairReport, out_path: str) -> None:
     )
     for flip in flips:
         print(f"  {_describe_flip(flip)}")
-    _files.print_more(flips.num_bits, len(flips), "flipped bit")
+    _arguments.print_more(flips.num_bits, len(flips), "flipped bit")
     for region in lost:
-        print(f"  lost: {_files.describe_region(region)}")
-    _files.print_more(lost.num_regions, len(lost), "region")
+        print(f"  lost: {_arguments.describe_region(region)}")
+    _arguments.print_more(lost.num_regions, len(lost), "region")
 
 
 def _describe_flip(flip: FlippedBit) -> str:
@@ -86,11 +88,11 @@ def _as_json(report: RepairReport, out_path: str) -> dict[str, Any]:
     return {
         "path": report.path,
         "output": out_path,
-        "compression": _files.show_compression(report.compression),
+        "compression": _arguments.show_compression(report.compression),
         "records": report.num_records,
         "payload_bytes": report.payload_bytes,
         "num_lost": report.skipped.num_regions,
-        "lost": [_files.region_json(region) for region in report.skipped],
+        "lost": [_arguments.region_json(region) for region in report.skipped],
         "num_flipped_bits": report.flipped_bits.num_bits,
         "flipped_bits": [
             {

@@ -7,12 +7,12 @@ from collections.abc import Iterable, Iterator, Sequence
 from typing import TYPE_CHECKING, Any
 
 from tfwire._base.text import plural, show_path
-from tfwire.cli import _files
+from tfwire.cli import _arguments
 from tfwire.cli._streams import Progress
 
 if TYPE_CHECKING:
-    from tfwire._records.random_access import TFRecordFiles
-    from tfwire._records.sharded_writer import ShardedWriter
+    from tfwire._records.index.random_access import TFRecordFiles
+    from tfwire._records.shards.sharded_writer import ShardedWriter
 
 _EPILOG = (
     "No file appears before all are complete, and none when a record of the input is damaged "
@@ -23,7 +23,7 @@ _EPILOG = (
 
 def add_split(parser: argparse.ArgumentParser) -> None:
     """The options of tfwire split."""
-    _files.add_files(parser)
+    _arguments.add_files(parser)
     _add_output(parser, "the new files, like 'train-{shard:05d}-of-{shards:05d}.tfrecord'")
     _add_counts(parser, required=True)
     parser.set_defaults(run=_reshard)
@@ -31,7 +31,7 @@ def add_split(parser: argparse.ArgumentParser) -> None:
 
 def add_merge(parser: argparse.ArgumentParser) -> None:
     """The options of tfwire merge."""
-    _files.add_files(parser)
+    _arguments.add_files(parser)
     _add_output(parser, "the new file")
     parser.set_defaults(run=_reshard, shards=None, shard_size=None)
 
@@ -43,12 +43,12 @@ def add_shuffle(parser: argparse.ArgumentParser) -> None:
     _add_counts(parser, required=False)
     parser.add_argument(
         "--seed",
-        type=_files.count,
+        type=_arguments.count,
         help="the same seed gives the same order (default: another every time)",
     )
     parser.add_argument(
         "--memory",
-        type=_files.byte_size,
+        type=_arguments.byte_size,
         default="512MB",
         metavar="SIZE",
         help="memory for records (default: %(default)s)",
@@ -62,7 +62,7 @@ def _add_output(parser: argparse.ArgumentParser, output_help: str) -> None:
     parser.add_argument(
         "--output-compression",
         type=str.lower,
-        choices=_files.OUTPUT_COMPRESSIONS,
+        choices=_arguments.OUTPUT_COMPRESSIONS,
         default="none",
         help="compression of the output (default: none)",
     )
@@ -70,7 +70,7 @@ def _add_output(parser: argparse.ArgumentParser, output_help: str) -> None:
     parser.add_argument(
         "-j",
         "--jobs",
-        type=_files.positive,
+        type=_arguments.positive,
         default=1,
         help="files written at a time (default: 1)",
     )
@@ -84,13 +84,13 @@ def _add_counts(parser: argparse.ArgumentParser, required: bool) -> None:
     group = parser.add_mutually_exclusive_group(required=required)
     group.add_argument(
         "--shards",
-        type=_files.positive,
+        type=_arguments.positive,
         metavar="N",
         help="write N files in turn, a record each",
     )
     group.add_argument(
         "--shard-size",
-        type=_files.byte_size,
+        type=_arguments.byte_size,
         metavar="SIZE",
         help="fill files of at most this size in turn, like 150MB or 1GiB",
     )
@@ -98,9 +98,9 @@ def _add_counts(parser: argparse.ArgumentParser, required: bool) -> None:
 
 def _reshard(options: argparse.Namespace) -> int:
     """Copies records in their order; every one is verified."""
-    if _files.stdin_twice(options, options.files) or not _output_is_valid(options):
+    if _arguments.stdin_twice(options, options.files) or not _output_is_valid(options):
         return 2
-    if _files.half_published(options, options.files):
+    if _arguments.half_published(options, options.files):
         return 1
     return _write(options, _read(options))
 
@@ -109,14 +109,14 @@ def _shuffle(options: argparse.Namespace) -> int:
     """Reads records in random order, by saved indexes or by indexes built in memory."""
     import secrets
 
-    from tfwire._records.random_access import TFRecordFiles
+    from tfwire._records.index.random_access import TFRecordFiles
 
     if "-" in options.files:
         reason = "stdin cannot be shuffled: records are read by their numbers"
-        return _files.refuse(options, reason)
+        return _arguments.refuse(options, reason)
     if not _output_is_valid(options):
         return 2
-    if _files.half_published(options, options.files):
+    if _arguments.half_published(options, options.files):
         return 1
     seed = secrets.randbits(32) if options.seed is None else options.seed
     with TFRecordFiles(options.files) as records:
@@ -141,13 +141,15 @@ def _shuffled(records: TFRecordFiles, seed: int, memory: int) -> Iterator[list[b
 def _read(options: argparse.Namespace) -> Iterator[list[bytes]]:
     """All records of the input in pieces, with progress."""
     from tfwire._records.frames import chunks
-    from tfwire._records.reader import read_records
+    from tfwire._records.reading.read_records import read_records
 
-    progress = Progress(sum(map(_files.file_size, options.files)))
+    progress = Progress(sum(map(_arguments.file_size, options.files)))
     for name in options.files:
-        size, done = _files.file_size(name), 0
+        size, done = _arguments.file_size(name), 0
         records = read_records(
-            _files.input_file(name), _files.chosen_compression(options), max_record_size=None
+            _arguments.input_file(name),
+            _arguments.chosen_compression(options),
+            max_record_size=None,
         )
         for piece in chunks(records):
             yield piece
@@ -165,13 +167,13 @@ def _write(options: argparse.Namespace, pieces: Iterable[Sequence[bytes]], **fac
         pieces: The records.
         facts: More values for the report.
     """
-    from tfwire._records.sharded_writer import ShardedWriter
+    from tfwire._records.shards.sharded_writer import ShardedWriter
 
     with ShardedWriter(
         options.output,
         shard_size=options.shard_size,
         num_shards=_num_shards(options),
-        options=_files.OUTPUT_COMPRESSIONS[options.output_compression],
+        options=_arguments.OUTPUT_COMPRESSIONS[options.output_compression],
         index=options.index,
         num_threads=options.jobs,
     ) as writer:
@@ -188,17 +190,17 @@ def _num_shards(options: argparse.Namespace) -> int | None:
 
 def _output_is_valid(options: argparse.Namespace) -> bool:
     """Whether the output can be written, checked before any input is read; says why not."""
-    problem = _files.problem_of_pattern(options.output, _num_shards(options))
-    problem = problem or _files.problem_of_output(options, options.files, pattern=True)
+    problem = _arguments.problem_of_pattern(options.output, _num_shards(options))
+    problem = problem or _arguments.problem_of_output(options, options.files, pattern=True)
     if problem is not None:
-        _files.complain(options, problem)
+        _arguments.complain(options, problem)
     return problem is None
 
 
 def _report(options: argparse.Namespace, writer: ShardedWriter, facts: dict[str, Any]) -> None:
     paths = writer.paths or []
     if options.json:
-        _files.print_json({"records": writer.num_records, "files": paths, **facts})
+        _arguments.print_json({"records": writer.num_records, "files": paths, **facts})
         return
     for path in paths:
         print(show_path(path))

@@ -8,7 +8,7 @@ import warnings
 from typing import TYPE_CHECKING
 
 from tfwire._base.text import show_path
-from tfwire.cli import _files
+from tfwire.cli import _arguments
 
 if TYPE_CHECKING:
     from tfwire._parsing.infer import InferredSchema
@@ -25,12 +25,12 @@ def add_schema(parser: argparse.ArgumentParser) -> None:
         metavar="FILE",
         help="a TFRecord file, - for stdin; or one schema file: NAME.pbtxt or NAME.json",
     )
-    _files.add_compression(parser)
+    _arguments.add_compression(parser)
     number = parser.add_mutually_exclusive_group()
     number.add_argument(
         "-n",
         "--records",
-        type=_files.positive,
+        type=_arguments.positive,
         metavar="N",
         help=f"read N records, in equal parts of every file (default: {_SURVEYED})",
     )
@@ -56,36 +56,38 @@ def add_schema(parser: argparse.ArgumentParser) -> None:
 
 
 def _schema(options: argparse.Namespace) -> int:
-    if _files.stdin_twice(options, options.files):
+    if _arguments.stdin_twice(options, options.files):
         return 2
     known = [name for name in options.files if name.endswith((".pbtxt", ".json"))]
     if known and len(options.files) > 1:
-        return _files.refuse(options, f"{show_path(known[0])}: a schema file is read alone")
+        return _arguments.refuse(options, f"{show_path(known[0])}: a schema file is read alone")
     if known and (options.all or options.records or options.compression != "auto"):
-        return _files.refuse(options, "-n, --all and --compression are for TFRecord files")
+        return _arguments.refuse(options, "-n, --all and --compression are for TFRecord files")
     if options.force and options.output is None:
-        return _files.refuse(options, "--force needs --output")
+        return _arguments.refuse(options, "--force needs --output")
     if options.output is not None:
         ending = next((end for end in _ENDINGS if options.output.endswith(end)), None)
         if options.format is None and ending is None:
-            return _files.refuse(options, "OUT must end in .py, .pbtxt or .json, or give --format")
+            return _arguments.refuse(
+                options, "OUT must end in .py, .pbtxt or .json, or give --format"
+            )
         options.format = options.format or _ENDINGS[str(ending)]
-        problem = _files.problem_of_output(options, options.files, pattern=False)
+        problem = _arguments.problem_of_output(options, options.files, pattern=False)
         if problem is not None:
-            return _files.refuse(options, problem)
-    if not known and _files.half_published(options, options.files):
+            return _arguments.refuse(options, problem)
+    if not known and _arguments.half_published(options, options.files):
         return 1
     with warnings.catch_warnings(record=True) as found:
         warnings.simplefilter("always")
         text = _as_text(_read(options, known), options.format or "code")
     for warning in found:
-        _files.complain(options, warning.message)
+        _arguments.complain(options, warning.message)
     if options.output is None:
-        from tfwire.cli import _text
+        from tfwire.cli import _record_text
 
-        sys.stdout.write(_text.printable_text(text.splitlines()))
+        sys.stdout.write(_record_text.printable_text(text.splitlines()))
     else:
-        from tfwire._records.sinks import replace_file
+        from tfwire._records.files.byte_sinks import replace_file
 
         replace_file(options.output, [text.encode()])
     return int(bool(found))
@@ -98,9 +100,9 @@ def _read(options: argparse.Namespace, known: list[str]) -> InferredSchema:
     if known:
         return read_schema(known[0])
     return infer_schema(
-        [_files.input_file(name) for name in options.files],
+        [_arguments.input_file(name) for name in options.files],
         None if options.all else options.records or _SURVEYED,
-        compression_type=_files.chosen_compression(options),
+        compression_type=_arguments.chosen_compression(options),
     )
 
 

@@ -10,7 +10,7 @@ from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 from tfwire._base.text import plural, show_key, show_path
-from tfwire.cli import _files
+from tfwire.cli import _arguments
 from tfwire.cli._streams import Progress
 
 if TYPE_CHECKING:
@@ -24,7 +24,7 @@ _TITLES = ("feature", "kind", "records", "values", "min", "mean", "max", "")
 
 def add_stats(parser: argparse.ArgumentParser) -> None:
     """The options of tfwire stats."""
-    _files.add_files(parser)
+    _arguments.add_files(parser)
     parser.add_argument("--json", action="store_true", help="one line of JSON")
     parser.add_argument(
         "--plot",
@@ -76,26 +76,26 @@ class _Found:
 
 
 def _stats(options: argparse.Namespace) -> int:
-    if _files.stdin_twice(options, options.files):
+    if _arguments.stdin_twice(options, options.files):
         return 2
     problem = _problem_of_plot(options)
     if problem is not None:
-        return _files.refuse(options, problem)
-    found, progress = _Found(), Progress(sum(map(_files.file_size, options.files)))
-    status = int(_files.half_published(options, options.files))
+        return _arguments.refuse(options, problem)
+    found, progress = _Found(), Progress(sum(map(_arguments.file_size, options.files)))
+    status = int(_arguments.half_published(options, options.files))
     for name in options.files:
         try:
             status |= _read(name, options, found, progress)
-        except _files.FAULTS as error:
+        except _arguments.FAULTS as error:
             status = 1
             progress.clear()
-            _files.complain(options, _files.error_line(error, name))
+            _arguments.complain(options, _arguments.error_line(error, name))
     if found.survey.num_records == 0 and status:
         return status
     if options.plot is not None:
         _plot(found, options)
     if options.json:
-        _files.print_json(_as_json(found))
+        _arguments.print_json(_as_json(found))
     else:
         _print(found, options.files)
     return status
@@ -111,11 +111,11 @@ def _problem_of_plot(options: argparse.Namespace) -> str | None:
         return "--plot OUT must end in .png, .svg or .pdf"
     find_matplotlib()
     options.output = options.plot
-    return _files.problem_of_output(options, options.files, pattern=False)
+    return _arguments.problem_of_output(options, options.files, pattern=False)
 
 
 def _plot(found: _Found, options: argparse.Namespace) -> None:
-    from tfwire._records.sinks import replace_file
+    from tfwire._records.files.byte_sinks import replace_file
     from tfwire.cli._histograms import draw_distributions
 
     distributions = {
@@ -133,13 +133,13 @@ def _plot(found: _Found, options: argparse.Namespace) -> None:
 def _read(name: str, options: argparse.Namespace, found: _Found, progress: Progress) -> int:
     """Adds the records of a file; returns the exit status."""
     from tfwire._base.errors import TfwireWarning
-    from tfwire._records.batch_reader import BatchReader
-    from tfwire._records.verify import damage_hint
+    from tfwire._records.reading.batch_reader import BatchReader
+    from tfwire._records.reading.verify_files import damage_hint
 
     before = found.survey.num_records
-    compression = _files.chosen_compression(options)
+    compression = _arguments.chosen_compression(options)
     reader = BatchReader(
-        [_files.input_file(name)], compression, on_corrupt="skip", max_record_size=None
+        [_arguments.input_file(name)], compression, on_corrupt="skip", max_record_size=None
     )
     with warnings.catch_warnings(), reader:
         warnings.simplefilter("ignore", TfwireWarning)  # complain_of_damage says it
@@ -150,7 +150,7 @@ def _read(name: str, options: argparse.Namespace, found: _Found, progress: Progr
     regions, hint = reader.skipped, None
     if regions and found.survey.num_records == before and name != "-":
         hint = damage_hint(name, compression)
-    _files.complain_of_damage(options, name, regions, hint)
+    _arguments.complain_of_damage(options, name, regions, hint)
     return int(bool(regions))
 
 
@@ -188,7 +188,7 @@ def _print(found: _Found, files: list[str]) -> None:
         line = [f"{name:{widths[0]}}", f"{kind:{widths[1]}}", *cells, distribution]
         print("  ".join(line).rstrip())
     num_rows = sum(max(1, len(feature.kinds)) for _, _, feature in features)
-    _files.print_more(num_rows, len(shown) - 1, "row")
+    _arguments.print_more(num_rows, len(shown) - 1, "row")
 
 
 def _rows(name: str, is_list: bool, feature: FeatureSurvey, found: _Found) -> list[tuple[str, ...]]:

@@ -8,20 +8,20 @@ from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING, Any
 
 from tfwire._base.text import plural, printable, show_path
-from tfwire.cli import _files
+from tfwire.cli import _arguments
 from tfwire.cli._streams import Progress, colored
 
 if TYPE_CHECKING:
     from tfwire._base.parallel_map import Check
-    from tfwire._records.receipts import Receipt
-    from tfwire._records.verify import FileReport
+    from tfwire._records.reading.receipts import Receipt
+    from tfwire._records.reading.verify_files import FileReport
 
 
 def add_verify(parser: argparse.ArgumentParser) -> None:
     """The options of tfwire verify."""
-    _files.add_files(parser)
+    _arguments.add_files(parser)
     parser.add_argument("--json", action="store_true", help="one line of JSON per file")
-    _files.add_jobs(parser, "verified")
+    _arguments.add_jobs(parser, "verified")
     parser.add_argument(
         "--crc32c",
         action="store_true",
@@ -52,14 +52,14 @@ def add_verify(parser: argparse.ArgumentParser) -> None:
 def _run(options: argparse.Namespace) -> int:
     """Verifies files in parallel, and reports them in the order of the command line."""
     names = options.files + options.same_as
-    if _files.stdin_twice(options, names):
+    if _arguments.stdin_twice(options, names):
         return 2
     options.receipt = options.receipt or bool(options.same_as)
-    progress = Progress(sum(map(_files.file_size, names)))
+    progress = Progress(sum(map(_arguments.file_size, names)))
     reports: list[FileReport] = []
     others: list[FileReport] = []  # of --same-as
     failed = 0
-    mixed = _files.half_published(options, names)
+    mixed = _arguments.half_published(options, names)
     for number, (name, found) in enumerate(_verified(names, options, progress)):
         progress.clear()
         if isinstance(found, Exception):
@@ -86,24 +86,24 @@ def _verified(
             progress.update(name, done)
 
         return verify_file(
-            _files.input_file(name),
-            compression_type=_files.chosen_compression(options),
+            _arguments.input_file(name),
+            compression_type=_arguments.chosen_compression(options),
             file_crc32c=options.crc32c,
             receipt=options.receipt,
             progress=on_progress,
         )
 
     from tfwire._base.parallel_map import never_stopped
-    from tfwire._records.verify import verify_file
+    from tfwire._records.reading.verify_files import verify_file
 
-    with _files.side_by_side(verify, names, options.jobs) as reports:
+    with _arguments.side_by_side(verify, names, options.jobs) as reports:
         for name in names:
             if name != "-":
                 yield name, next(reports)
                 continue
             try:
                 yield name, verify(name, never_stopped)
-            except _files.FAULTS as error:
+            except _arguments.FAULTS as error:
                 yield name, error
 
 
@@ -112,14 +112,16 @@ def _verified(
 
 def _report_failure(name: str, error: Exception, options: argparse.Namespace) -> None:
     if options.json:
-        _files.print_json({"path": name, "error": getattr(error, "strerror", None) or str(error)})
+        _arguments.print_json(
+            {"path": name, "error": getattr(error, "strerror", None) or str(error)}
+        )
     else:
-        _files.complain(options, _files.error_line(error, name))
+        _arguments.complain(options, _arguments.error_line(error, name))
 
 
 def _report(report: FileReport, options: argparse.Namespace) -> None:
     if options.json:
-        _files.print_json(_as_json(report, options))
+        _arguments.print_json(_as_json(report, options))
         return
     facts = [
         colored("intact", "green", sys.stdout)
@@ -129,28 +131,28 @@ def _report(report: FileReport, options: argparse.Namespace) -> None:
         plural(report.payload_bytes, "payload byte"),
     ]
     if report.compression:
-        facts.append(_files.show_compression(report.compression))
+        facts.append(_arguments.show_compression(report.compression))
     if options.crc32c:
         facts.append(f"crc32c {_crc_text(report) or 'unknown'}")
     if report.receipt is not None:
         facts.append(f"receipt {report.receipt.hash:016x}")
     print(f"{show_path(report.path)}: {', '.join(facts)}")
     for region in report.skipped:
-        print(f"  {_files.describe_region(region)}")
-    _files.print_more(report.skipped.num_regions, len(report.skipped), "region")
+        print(f"  {_arguments.describe_region(region)}")
+    _arguments.print_more(report.skipped.num_regions, len(report.skipped), "region")
     if report.hint is not None:
-        print(f"  {_files.as_flags(printable(report.hint))}")
+        print(f"  {_arguments.as_flags(printable(report.hint))}")
 
 
 def _as_json(report: FileReport, options: argparse.Namespace) -> dict[str, Any]:
     fields: dict[str, Any] = {
         "path": report.path,
         "intact": report.intact,
-        "compression": _files.show_compression(report.compression),
+        "compression": _arguments.show_compression(report.compression),
         "records": report.num_records,
         "payload_bytes": report.payload_bytes,
         "num_regions": report.skipped.num_regions,
-        "regions": [_files.region_json(region) for region in report.skipped],
+        "regions": [_arguments.region_json(region) for region in report.skipped],
     }
     if options.crc32c:
         fields["crc32c"] = _crc_text(report)
@@ -167,7 +169,7 @@ def _crc_text(report: FileReport) -> str | None:
 
 def _total_receipt(reports: list[FileReport]) -> Receipt:
     """The receipt of the records of several files."""
-    from tfwire._records.receipts import Receipt
+    from tfwire._records.reading.receipts import Receipt
 
     receipts = (report.receipt for report in reports if report.receipt is not None)
     return sum(receipts, Receipt())
@@ -191,7 +193,7 @@ def _report_comparison(
     ours, theirs = _total_receipt(reports), _total_receipt(others)
     if options.json:
         receipts = [ours.to_dict(), theirs.to_dict()]
-        _files.print_json({"same_records": ours == theirs, "receipts": receipts})
+        _arguments.print_json({"same_records": ours == theirs, "receipts": receipts})
     else:
         verdict = "the same records" if ours == theirs else "NOT the same records"
         print(f"{verdict}: {ours} and {theirs}")

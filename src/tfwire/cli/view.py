@@ -8,7 +8,7 @@ import sys
 import warnings
 from typing import TYPE_CHECKING
 
-from tfwire.cli import _files
+from tfwire.cli import _arguments
 
 if TYPE_CHECKING:
     from tfwire.view._records import BrowsedFile
@@ -21,7 +21,7 @@ _FROZEN_BYTES = 5_000_000  # of pictures
 def add_view(parser: argparse.ArgumentParser) -> None:
     """The options of tfwire view."""
     parser.add_argument("files", nargs="+", metavar="FILE", help="a TFRecord file or a URL")
-    _files.add_compression(parser)
+    _arguments.add_compression(parser)
     parser.add_argument(
         "--no-open", action="store_true", help="print the address, and open no browser"
     )
@@ -30,13 +30,13 @@ def add_view(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "-n",
         "--records",
-        type=_files.positive,
+        type=_arguments.positive,
         metavar="N",
         help=f"records in OUT (default: {_FROZEN_RECORDS})",
     )
     parser.add_argument(
         "--size",
-        type=_files.byte_size,
+        type=_arguments.byte_size,
         metavar="SIZE",
         help="bytes of pictures in OUT, like 5MB (the default)",
     )
@@ -59,23 +59,23 @@ def _view(options: argparse.Namespace) -> int:
     from tfwire.view._records import BrowsedFile
 
     if "-" in options.files:
-        return _files.refuse(options, "standard input cannot be viewed: it is read only once")
+        return _arguments.refuse(options, "standard input cannot be viewed: it is read only once")
     corners = tuple(options.boxes.split(",")) if options.boxes else ()
     if corners and len(corners) != 4:
-        return _files.refuse(options, "--boxes takes four names: LEFT,TOP,RIGHT,BOTTOM")
+        return _arguments.refuse(options, "--boxes takes four names: LEFT,TOP,RIGHT,BOTTOM")
     if options.html is None:
         if options.force or options.records or options.size:
-            return _files.refuse(options, "-n, --size and --force need --html")
+            return _arguments.refuse(options, "-n, --size and --force need --html")
     else:
-        problem = _files.problem_of_output(
+        problem = _arguments.problem_of_output(
             argparse.Namespace(**{**vars(options), "output": options.html}),
             options.files,
             pattern=False,
         )
         if problem is not None:
-            return _files.refuse(options, problem)
+            return _arguments.refuse(options, problem)
     warnings.simplefilter("ignore", TfwireWarning)  # the pages show damage
-    compression = _files.chosen_compression(options)
+    compression = _arguments.chosen_compression(options)
     files = [BrowsedFile(name, compression) for name in options.files]
     for file in files:
         file.check()
@@ -100,7 +100,7 @@ def _missing_corners(files: list[BrowsedFile], corners: tuple[str, ...]) -> str:
 
 
 def _freeze(options: argparse.Namespace, files: list[BrowsedFile], corners: tuple[str, ...]) -> int:
-    from tfwire._records.sinks import replace_file
+    from tfwire._records.files.byte_sinks import replace_file
     from tfwire.view._frozen import frozen_page
 
     count, size = options.records or _FROZEN_RECORDS, options.size or _FROZEN_BYTES

@@ -27,7 +27,7 @@ from tfwire._parsing.features import (
 )
 from tfwire._version import __version__ as __version__
 from tfwire.compat import v1 as _v1
-from tfwire.compat._convert import (
+from tfwire.compat._constants import (
     as_dtype,
     bfloat16,
     boolean as bool,
@@ -65,7 +65,20 @@ from tfwire.compat._decoding import (
     to_dense_v1 as sparse_to_dense,
 )
 from tfwire.compat._errors import Namespace as _Namespace, errors, missing as _missing
-from tfwire.compat._files import (
+from tfwire.compat._graph.fifo import FIFOQueue as _FIFOQueue
+from tfwire.compat._graph.session import deferred as _deferred, deferring_all as _deferring_all
+from tfwire.compat._graph.v1_iterators import (
+    GraphIterator as _GraphIterator,
+    graph_iterator as _graph_iterator,
+)
+from tfwire.compat._images import (
+    convert_image_dtype,
+    decode_image,
+    decode_jpeg,
+    decode_png,
+    resize_with_crop_or_pad,
+)
+from tfwire.compat._io import (
     TFRecordWriter,
     gfile as _gfile,
     gfile_v1 as gfile,
@@ -73,29 +86,6 @@ from tfwire.compat._files import (
     read_file,
     tf_record_iterator,
     write_file,
-)
-from tfwire.compat._functions import (
-    cond,
-    control_dependencies,
-    device,
-    function,
-    name_scope,
-    numpy_function,
-    py_func,
-    py_function,
-)
-from tfwire.compat._graph.fifo import FIFOQueue as _FIFOQueue
-from tfwire.compat._graph.iterators import (
-    GraphIterator as _GraphIterator,
-    graph_iterator as _graph_iterator,
-)
-from tfwire.compat._graph.session import deferred as _deferred, deferring_all as _deferring_all
-from tfwire.compat._images import (
-    convert_image_dtype,
-    decode_image,
-    decode_jpeg,
-    decode_png,
-    resize_with_crop_or_pad,
 )
 from tfwire.compat._math import (
     BINARY as _BINARY,
@@ -141,6 +131,16 @@ from tfwire.compat._ops import (
     where,
     zeros,
     zeros_like,
+)
+from tfwire.compat._py_function import (
+    cond,
+    control_dependencies,
+    device,
+    function,
+    name_scope,
+    numpy_function,
+    py_func,
+    py_function,
 )
 from tfwire.compat._strings import TEXT as _TEXT, as_string, strings
 from tfwire.compat._tensor import Dimension, Tensor, TensorShape

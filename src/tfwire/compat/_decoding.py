@@ -11,27 +11,9 @@ import tfwire as tfw
 from tfwire._base.errors import InvalidArgumentError
 from tfwire._examples import column_types
 from tfwire._parsing.features import DType
-from tfwire.compat._convert import as_dtype, numpy_dtype, to_array, to_numpy
+from tfwire.compat._constants import as_dtype, numpy_dtype, to_array, to_numpy
 from tfwire.compat._errors import DtypeError, Explained, refusing_arguments
 from tfwire.compat._tensor import Tensor, TensorShape
-
-__all__ = [
-    "RaggedTensor",
-    "SparseTensor",
-    "decode_json_example",
-    "decode_raw",
-    "parse_example",
-    "parse_sequence_example",
-    "parse_single_example",
-    "parse_single_sequence_example",
-    "parse_tensor",
-    "serialize_tensor",
-    "sparse_reorder",
-    "sparse_to_dense",
-    "sparse_to_indicator",
-    "to_dense_v1",
-    "wrap",
-]
 
 
 def wrap(leaf: Any) -> Any:

@@ -6,8 +6,6 @@ from collections.abc import Callable, Mapping
 from functools import wraps
 from typing import Any
 
-__all__ = ["EARLIER", "accepting", "renamed"]
-
 _AXIS = {"reduction_indices": "axis", "keep_dims": "keepdims"}
 _LIKE = {"tensor": "input", "optimize": None, "layout": None}
 _LAYOUT = {"layout": None}

@@ -20,32 +20,6 @@ from typing import Any, NoReturn, TypeVar
 from tfwire._base.errors import DataLossError, Error, InvalidArgumentError
 from tfwire._base.text import printable
 
-__all__ = [
-    "AlreadyExistsError",
-    "CancelledError",
-    "ClosedError",
-    "DeadlineExceededError",
-    "DtypeError",
-    "Explained",
-    "FailedPreconditionError",
-    "InvalidArgumentError",
-    "Namespace",
-    "NotFoundError",
-    "OutOfRangeError",
-    "PermissionDeniedError",
-    "UnimplementedError",
-    "as_argument_error",
-    "as_tensorflow",
-    "errors",
-    "missing",
-    "raise_translated",
-    "refusing_arguments",
-    "refusing_values",
-    "translating_files",
-    "with_file_errors",
-]
-
-
 _NO_GRAPH = "nothing; there is no graph"
 _MODELS = "Keras, JAX or PyTorch, fed with numpy batches of tfwire.Parser(...).parse_file(...)"
 _RANDOM = "numpy.random.default_rng(seed)"

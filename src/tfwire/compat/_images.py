@@ -8,18 +8,10 @@ import numpy as np
 
 from tfwire import images
 from tfwire._base.errors import InvalidArgumentError
-from tfwire.compat._convert import as_dtype, scalar_string, to_array, uint8
+from tfwire.compat._constants import as_dtype, scalar_string, to_array, uint8
 from tfwire.compat._errors import refusing_arguments
 from tfwire.compat._ops import cast
 from tfwire.compat._tensor import Tensor
-
-__all__ = [
-    "convert_image_dtype",
-    "decode_image",
-    "decode_jpeg",
-    "decode_png",
-    "resize_with_crop_or_pad",
-]
 
 
 def decode_image(

@@ -9,7 +9,7 @@ import numpy as np
 
 from tfwire._base.errors import InvalidArgumentError
 from tfwire._parsing.features import int64
-from tfwire.compat._convert import (
+from tfwire.compat._constants import (
     NUMBERS,
     OPERATORS,
     SIGNED,
@@ -23,18 +23,6 @@ from tfwire.compat._convert import (
 from tfwire.compat._errors import Namespace, refusing_arguments
 from tfwire.compat._ops import convert_to_tensor, normalized_axes
 from tfwire.compat._tensor import Tensor, binary, like
-
-__all__ = [
-    "BINARY",
-    "REDUCTIONS",
-    "UNARY",
-    "argmax",
-    "argmin",
-    "clip_by_value",
-    "cumsum",
-    "debugging",
-]
-
 
 # ---- Element by element -------------------------------------------------------------------------
 

@@ -7,8 +7,6 @@ from typing import Any
 
 from tfwire.compat._errors import Namespace
 
-__all__ = ["nest"]
-
 
 def is_nested(seq: Any) -> bool:
     """True for tuples, lists and dicts."""

@@ -10,44 +10,9 @@ import numpy as np
 
 from tfwire._base.errors import InvalidArgumentError
 from tfwire._parsing.features import float32, int32
-from tfwire.compat._convert import Array, as_dtype, is_tensor, numpy_dtype, to_array
+from tfwire.compat._constants import Array, as_dtype, is_tensor, numpy_dtype, to_array
 from tfwire.compat._errors import DtypeError, UnimplementedError, refusing_arguments
 from tfwire.compat._tensor import Tensor, TensorShape, like
-
-__all__ = [
-    "boolean_mask",
-    "broadcast_to",
-    "cast",
-    "concat",
-    "constant",
-    "convert_to_tensor",
-    "ensure_shape",
-    "expand_dims",
-    "fill",
-    "gather",
-    "identity",
-    "normalized_axes",
-    "one_hot",
-    "ones",
-    "ones_like",
-    "pad",
-    "range",
-    "rank",
-    "reshape",
-    "reverse",
-    "shape",
-    "size",
-    "slice",
-    "split",
-    "squeeze",
-    "stack",
-    "tile",
-    "transpose",
-    "unstack",
-    "where",
-    "zeros",
-    "zeros_like",
-]
 
 # ---- Making -------------------------------------------------------------------------------------
 

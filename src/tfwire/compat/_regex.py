@@ -12,8 +12,6 @@ from functools import lru_cache
 
 from tfwire._base.errors import InvalidArgumentError
 
-__all__ = ["Rewriter", "compile_pattern", "decoded", "encoded"]
-
 _NO_TEXT = "\udc80-\udcff"
 _BEYOND_ASCII = "\x80-\ud7ff\ue000-\U0010ffff"
 _ASCII = frozenset(map(chr, range(128)))

@@ -16,7 +16,7 @@ from tfwire._base.errors import InvalidArgumentError
 from tfwire._examples import column_types
 from tfwire._examples.dtypes import STRING
 from tfwire._parsing.features import float32
-from tfwire.compat._convert import (
+from tfwire.compat._constants import (
     Array,
     as_dtype,
     numpy_dtype,
@@ -29,8 +29,6 @@ from tfwire.compat._errors import Namespace, OutOfRangeError, refusing_arguments
 from tfwire.compat._ops import normalized_axes
 from tfwire.compat._regex import Rewriter, compile_pattern, decoded
 from tfwire.compat._tensor import Tensor
-
-__all__ = ["TEXT", "as_string", "strings"]
 
 _FILLS = ("", " ", "-", "+", "0", "#")
 _SPACES = b" \t\n\v\f\r"

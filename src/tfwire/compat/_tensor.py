@@ -9,7 +9,7 @@ import numpy as np
 
 from tfwire._base.arguments import as_index
 from tfwire._parsing.features import DType, string
-from tfwire.compat._convert import (
+from tfwire.compat._constants import (
     OPERATORS,
     SIGNED,
     Array,
@@ -23,8 +23,6 @@ from tfwire.compat._convert import (
     to_numpy,
 )
 from tfwire.compat._errors import DtypeError, Explained, as_argument_error, refusing_arguments
-
-__all__ = ["Dimension", "Tensor", "TensorShape", "binary", "like"]
 
 
 class Tensor(Explained, Held):

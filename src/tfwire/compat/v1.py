@@ -13,16 +13,8 @@ from typing import Any
 from tfwire.compat._data.namespace import data as _tf_data
 from tfwire.compat._data.transformations import Options
 from tfwire.compat._errors import Namespace, missing
-from tfwire.compat._graph import batches, fifo, iterators, queues
+from tfwire.compat._graph import batch_queues, fifo, queues, v1_iterators
 from tfwire.compat._graph.fifo import GraphFIFOQueue
-from tfwire.compat._graph.iterators import (
-    Graph,
-    disable_eager_execution,
-    enable_eager_execution,
-    executing_eagerly,
-    get_default_graph,
-    reset_default_graph,
-)
 from tfwire.compat._graph.placeholders import placeholder, placeholder_with_default
 from tfwire.compat._graph.queues import Coordinator
 from tfwire.compat._graph.readers import (
@@ -39,6 +31,14 @@ from tfwire.compat._graph.session import (
     get_default_session,
     group,
     no_op,
+)
+from tfwire.compat._graph.v1_iterators import (
+    Graph,
+    disable_eager_execution,
+    enable_eager_execution,
+    executing_eagerly,
+    get_default_graph,
+    reset_default_graph,
 )
 
 __all__ = [
@@ -104,22 +104,29 @@ GPUOptions = ConfigProto
 
 
 # ---- Namespaces -------------------------------------------------------------------------------
+_QUEUES = [
+    *("MonitoredSession", "MonitoredTrainingSession", "SingularMonitoredSession"),
+    *("input_producer", "range_input_producer", "slice_input_producer", "string_input_producer"),
+    *("match_filenames_once", "start_queue_runners"),
+]
+_BATCHES = ["batch", "batch_join", "shuffle_batch", "shuffle_batch_join"]
+_BATCHES += [f"maybe_{name}" for name in _BATCHES]
+
 TRAIN: dict[str, Any] = {
     "Coordinator": Coordinator,
     "QueueRunner": fifo.QueueRunner,
     "add_queue_runner": fifo.add_queue_runner,
-    **{name: getattr(queues, name) for name in queues.__all__ if "Monitored" in name},
-    **{name: getattr(queues, name) for name in queues.__all__ if name.islower()},
-    **{name: getattr(batches, name) for name in batches.__all__},
+    **{name: getattr(queues, name) for name in _QUEUES},
+    **{name: getattr(batch_queues, name) for name in _BATCHES},
 }
 
 _DATA: dict[str, Any] = {
-    "Iterator": iterators.GraphIterator,
+    "Iterator": v1_iterators.GraphIterator,
     "Options": Options,
     "get_output_shapes": lambda dataset_or_iterator: dataset_or_iterator.output_shapes,
     "get_output_types": lambda dataset_or_iterator: dataset_or_iterator.output_types,
-    "make_initializable_iterator": iterators.make_initializable_iterator,
-    "make_one_shot_iterator": iterators.make_one_shot_iterator,
+    "make_initializable_iterator": v1_iterators.make_initializable_iterator,
+    "make_one_shot_iterator": v1_iterators.make_one_shot_iterator,
 }
 
 

@@ -13,14 +13,14 @@ from torch.utils import data
 from tfwire._base.arguments import boolean, integer
 from tfwire._base.errors import DataLossError
 from tfwire._base.strings import StringTable
-from tfwire._data.batches import threaded
+from tfwire._data.batching import threaded
 from tfwire._data.dataset import Dataset
 from tfwire._data.indexed_records import check_rule
 from tfwire._data.iterator import DatasetIterator, Epochs, iterate
 from tfwire._data.packed_records import in_memory as read_whole, size_in_memory
 from tfwire._parsing.features import RaggedFeature
-from tfwire._parsing.functions import Parser
-from tfwire._records.random_access import TFRecordFiles
+from tfwire._parsing.parsers import Parser
+from tfwire._records.index.random_access import TFRecordFiles
 from tfwire.torch._tensors import BatchStringList, StringList, Strings, check_form, converted
 from tfwire.torch._worker_batches import Item, Items, handed_over
 
@@ -33,8 +33,6 @@ if TYPE_CHECKING:
         StorageOptions,
         Value,
     )
-
-__all__ = ["TFRecordIterableDataset", "TFRecordMapDataset"]
 
 Key = TypeVar("Key")
 

@@ -16,19 +16,6 @@ from tfwire._examples.column_types import BytesColumn, RaggedTensor, SparseTenso
 if TYPE_CHECKING:
     from tfwire._base.aliases import Value
 
-__all__ = [
-    "BatchStringList",
-    "RaggedTensors",
-    "StringList",
-    "StringTensor",
-    "Strings",
-    "as_tensors",
-    "check_form",
-    "converted",
-    "nested_tensor",
-    "splits_of",
-]
-
 Strings = Literal["list", "tensor"]
 _TEXT = "OSUMm"  # kinds of arrays that become lists
 

@@ -17,8 +17,6 @@ from tfwire.torch._worker_batches import collate
 if TYPE_CHECKING:
     from tfwire._base.aliases import Value
 
-__all__ = ["ThreadLoader"]
-
 
 class ThreadLoader(data.DataLoader):
     """A DataLoader of torch with threads of this process instead of worker processes.

@@ -23,9 +23,6 @@ from tfwire.torch._tensors import (
 if TYPE_CHECKING:
     from tfwire._base.aliases import Value
 
-__all__ = ["Item", "Items", "collate", "handed_over"]
-
-
 # ---- Collating --------------------------------------------------------------------------------
 
 

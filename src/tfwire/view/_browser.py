@@ -15,8 +15,6 @@ from pathlib import Path
 
 from tfwire.view._server import Viewer
 
-__all__ = ["in_browser"]
-
 
 @contextmanager
 def in_browser(viewer: Viewer) -> Iterator[None]:

@@ -13,8 +13,6 @@ from typing import Protocol
 
 from tfwire._examples.shorten import Extent
 
-__all__ = ["RECORD_LIMITS", "Allowance", "Budget"]
-
 RECORD_LIMITS = Extent(features=1000, objects=200_000, num_bytes=64 << 20)
 """What is decoded of a record, whatever it holds."""
 

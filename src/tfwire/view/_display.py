@@ -14,7 +14,7 @@ from tfwire._base.errors import DataLossError
 from tfwire._base.text import plural
 from tfwire._examples.column_types import BytesColumn, RaggedTensor, SparseTensor
 from tfwire._parsing.infer import InferredSchema
-from tfwire._records.random_access import TFRecordFile, TFRecordFiles
+from tfwire._records.index.random_access import TFRecordFile, TFRecordFiles
 from tfwire.view._budget import Budget
 from tfwire.view._html import (
     bytes_text,
@@ -34,8 +34,6 @@ from tfwire.view._records import (
     Record,
     decoded_record,
 )
-
-__all__ = ["as_html"]
 
 _COLUMNS_OF_TABLE = 24
 

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from functools import partial
 
 from tfwire._base.text import plural
-from tfwire._records.damage import RecordPosition
+from tfwire._records.reading.damage import RecordPosition
 from tfwire.view._budget import Allowance, Budget
 from tfwire.view._html import escaped
 from tfwire.view._media import data_uri
@@ -14,8 +14,6 @@ from tfwire.view._page import document, feature_summary, record_table, record_vi
 from tfwire.view._pictures import Look, Picture, first_picture, picture_of_payload
 from tfwire.view._records import BrowsedFile, Record
 from tfwire.view._summary import FeatureSummary
-
-__all__ = ["frozen_page"]
 
 
 def frozen_page(

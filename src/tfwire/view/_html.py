@@ -14,21 +14,6 @@ from tfwire.view._budget import Budget
 from tfwire.view._media import Media, data_uri, find_media
 from tfwire.view._records import FeatureName, Record
 
-__all__ = [
-    "bytes_text",
-    "cell",
-    "escaped",
-    "html_table",
-    "image",
-    "not_read",
-    "number",
-    "readable_text",
-    "row_of_cells",
-    "title",
-    "too_long",
-    "values_text",
-]
-
 _TEXT_CHARACTERS = 160  # characters
 _MOST_VALUES = 8
 _VALUES_OF_ROW = 4  # within a cell

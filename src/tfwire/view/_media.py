@@ -15,16 +15,6 @@ import numpy as np
 from tfwire.view._budget import Allowance
 from tfwire.view._wire import field_numbers
 
-__all__ = [
-    "Media",
-    "colored_mask",
-    "data_uri",
-    "find_media",
-    "likely_content",
-    "png_of_pixels",
-    "raw_image_shape",
-]
-
 _MOST_SEGMENTS = 300  # of a JPEG before its size: a profile of colors takes up to 255
 _WAV_HEADER = 44
 _FIELDS_LOOKED_AT = 1000  # of a record that may be a protocol buffer

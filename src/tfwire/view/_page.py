@@ -34,19 +34,6 @@ from tfwire.view._pictures import (
 from tfwire.view._records import FeatureName, Record
 from tfwire.view._summary import FeatureSummary
 
-__all__ = [
-    "as_field",
-    "csp",
-    "document",
-    "feature_summary",
-    "has_field",
-    "hidden",
-    "name_of_field",
-    "options",
-    "record_table",
-    "record_view",
-]
-
 _COLUMNS_OF_PAGE = 16
 _WHOLE_VALUES = 100
 _DUMP_BYTES = 256

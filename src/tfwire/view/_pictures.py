@@ -20,17 +20,6 @@ from tfwire.view._media import (
 )
 from tfwire.view._records import FeatureName, Record
 
-__all__ = [
-    "Look",
-    "Picture",
-    "Source",
-    "film",
-    "find_picture",
-    "first_picture",
-    "picture_of_payload",
-    "shown",
-]
-
 # Names that old and new datasets give to the sizes of raw pixels.
 _HEIGHTS = ("height", "image/height", "rows", "image_height")
 _WIDTHS = ("width", "image/width", "cols", "image_width")

@@ -16,21 +16,10 @@ from tfwire._base.errors import DataLossError, ParseError
 from tfwire._base.text import show_path
 from tfwire._examples.decode import decode_sequence_example
 from tfwire._examples.shorten import Cut, cut_message, measure
-from tfwire._records.damage import RecordPosition, SkippedRegion
-from tfwire._records.index import RecordIndex
-from tfwire._records.reader import read_records
+from tfwire._records.index.record_index import RecordIndex
+from tfwire._records.reading.damage import RecordPosition, SkippedRegion
+from tfwire._records.reading.read_records import read_records
 from tfwire.view._budget import RECORD_LIMITS, Budget
-
-__all__ = [
-    "FRAME_BYTES",
-    "LONGEST_RECORD",
-    "BrowsedFile",
-    "FeatureName",
-    "Page",
-    "Record",
-    "decoded_record",
-    "place_after",
-]
 
 # A longer record is named, not read: a page takes no more memory than that.
 LONGEST_RECORD = 64 << 20

@@ -10,8 +10,6 @@ import numpy as np
 from tfwire.view._html import readable_text
 from tfwire.view._records import FeatureName, Record
 
-__all__ = ["search_for"]
-
 
 def search_for(name: FeatureName | None, text: str) -> Callable[[Record], bool] | None:
     """Whether a record has a feature, and ``text`` in it; None if nothing is searched for.

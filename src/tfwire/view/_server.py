@@ -18,7 +18,7 @@ from urllib.parse import parse_qs, urlencode
 
 from tfwire._base.errors import Error
 from tfwire._base.text import plural
-from tfwire._records.damage import RecordPosition
+from tfwire._records.reading.damage import RecordPosition
 from tfwire.view._budget import Budget
 from tfwire.view._html import escaped
 from tfwire.view._page import (
@@ -37,8 +37,6 @@ from tfwire.view._pictures import Look, Picture, find_picture, picture_of_payloa
 from tfwire.view._records import BrowsedFile, FeatureName, Page, Record
 from tfwire.view._search import search_for
 from tfwire.view._summary import FeatureSummary
-
-__all__ = ["Viewer"]
 
 _PAGE_RECORDS = 50
 _SAMPLE_RECORDS = 1000

@@ -9,14 +9,13 @@ from typing import Any
 import numpy as np
 
 from tfwire._base.text import plural
+from tfwire._parsing.histogram import histogram
 from tfwire._parsing.infer import InferredSchema, schema_from_survey
-from tfwire._parsing.random_sample import ValueSample, histogram, measure_strings
+from tfwire._parsing.random_sample import ValueSample, measure_strings
 from tfwire._parsing.survey import Survey
 from tfwire.view._html import bytes_text, number, title
 from tfwire.view._media import find_media
 from tfwire.view._records import FeatureName, Record
-
-__all__ = ["FeatureSummary"]
 
 _BINS = 24
 _MOST_KEPT = 100_000  # values of a feature, and different strings

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-__all__ = ["field_numbers"]
-
 
 def field_numbers(data: bytes, most: int) -> list[int]:
     """The numbers of the first ``most`` fields of a message of any type, sorted; none if the bytes

@@ -3,7 +3,7 @@
 
 extern bool tfwi_test_no_usual_rows; /* pickle_rows.c: every row goes through the machine */
 
-/* What tfwire._examples.rows pickles, where l = [7, 8] and t = (28, 28), of
+/* What tfwire._examples.encode_rows pickles, where l = [7, 8] and t = (28, 28), of
  *   [{"a": True, "b": -5, "c": 2.5, "d": "t\u00e9xt", "e": b"bytes", "f": [1, 2.5], "g": [],
  *     "h": l},
  *    {"a": False, "b": 300, "c": 0.0, "d": "t\u00e9xt", "e": b"", "f": [3, 4], "g": ["x", b"y"],

@@ -4,7 +4,7 @@ import pickle
 
 import pytest
 
-from tfwire._examples import rows as row_encoding
+from tfwire._examples import encode_rows as row_encoding
 from tfwire._examples.encode import encode_examples
 
 

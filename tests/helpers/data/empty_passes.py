@@ -11,8 +11,8 @@ from itertools import count, islice
 import numpy as np
 
 from tfwire import Dataset
+from tfwire._data.element_sources import Numbers
 from tfwire._data.permutations import as_key
-from tfwire._data.sources import Numbers
 from tfwire._data.stages import Stage
 
 MOST = 60  # elements of a pipeline that may be endless

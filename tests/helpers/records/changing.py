@@ -34,9 +34,9 @@ import numpy as np
 
 import tfwire as tfw
 from helpers.reference import frame
-from tfwire._records import inflate_ahead
-from tfwire._records.index import RecordIndex
-from tfwire._records.random_access import TFRecordFile, TFRecordFiles
+from tfwire._records.files import inflate_ahead
+from tfwire._records.index.random_access import TFRecordFile, TFRecordFiles
+from tfwire._records.index.record_index import RecordIndex
 
 NAMES = {"plain": "", "gzip": "GZIP", "zlib": "ZLIB"}
 EXPECTED = (tfw.DataLossError, OSError)

@@ -6,9 +6,9 @@ from collections import deque
 from typing import Any
 
 import tfwire as tfw
-from tfwire._parsing import units
-from tfwire._parsing.session import Session
-from tfwire._records.unit_block import Block
+from tfwire._parsing import file_units
+from tfwire._parsing.native_session import Session
+from tfwire._records.reading.unit_block import Block
 
 LAST = 39  # the number of the last record
 SPEC = {"n": tfw.FixedLenFeature([], tfw.int64)}
@@ -64,12 +64,12 @@ class GatedSession(Session):
 
 def parsed(gate: Any, path: str, step: str, **options: Any) -> Any:
     """Batches of one record of a regular file, each of them a unit."""
-    before = units._UNIT_BYTES, units._PARALLEL_UNIT_BYTES
-    units._UNIT_BYTES = units._PARALLEL_UNIT_BYTES = 1
+    before = file_units._UNIT_BYTES, file_units._PARALLEL_UNIT_BYTES
+    file_units._UNIT_BYTES = file_units._PARALLEL_UNIT_BYTES = 1
     try:
         return GatedParser(gate, step).parse_file(path, 1, compression_type=None, **options)
     finally:
-        units._UNIT_BYTES, units._PARALLEL_UNIT_BYTES = before
+        file_units._UNIT_BYTES, file_units._PARALLEL_UNIT_BYTES = before
 
 
 REGULAR_FILES = {

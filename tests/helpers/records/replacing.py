@@ -6,7 +6,7 @@ import os
 
 import tfwire as tfw
 from helpers.reference import read
-from tfwire._records.markers import MARKER
+from tfwire._records.reading.publishing_markers import MARKER
 
 OLD, NEW = [b"old"] * 3, [b"new"] * 5
 LEFTOVER = ".tfwire-"  # how names begin that a killed process may leave

@@ -23,7 +23,8 @@ from fsspec.asyn import AsyncFileSystem
 from fsspec.implementations.memory import MemoryFile
 
 import tfwire as tfw
-from tfwire._records import remote_access, remote_object, remote_source
+from tfwire._records.index import remote_records
+from tfwire._records.remote import objects, read_ahead
 
 PROTOCOL, ASYNC_PROTOCOL = "objects", "async-objects"
 # Five of the small ranges.
@@ -33,9 +34,9 @@ RECORDS = [random.Random(i).randbytes(1000 + i) for i in range(400)]
 @contextmanager
 def small_ranges(monkeypatch):
     """Ranges of 100 kB, and short pauses; no thread is left in the end."""
-    monkeypatch.setattr(remote_source, "_RANGE_BYTES", 100_000)
-    monkeypatch.setattr(remote_access, "_RANGE_BYTES", 100_000)
-    monkeypatch.setattr(remote_object, "_FIRST_PAUSE", 0.001)
+    monkeypatch.setattr(read_ahead, "_RANGE_BYTES", 100_000)
+    monkeypatch.setattr(remote_records, "_RANGE_BYTES", 100_000)
+    monkeypatch.setattr(objects, "_FIRST_PAUSE", 0.001)
     yield
     fsspec.filesystem("memory").store.clear()
     gc.collect()  # datasets, which hold cycles

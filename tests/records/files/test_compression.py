@@ -20,8 +20,8 @@ from helpers.paths import GOLDEN
 from helpers.reading import Bytes, read_outcome
 from helpers.reference import file_of, flip, frame
 from tfwire._base import system
-from tfwire._records import inflate
-from tfwire._records.sources import FileSource
+from tfwire._records.files import inflate
+from tfwire._records.files.byte_sources import FileSource
 
 SOURCE = str(Path(tfw.__file__).parents[1])
 COMPRESS = {

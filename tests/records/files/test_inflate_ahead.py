@@ -18,8 +18,8 @@ from helpers.marks import FORKS_BESIDE_THREADS
 from helpers.reading import read_outcome
 from helpers.reference import frame
 from tfwire._base import system
-from tfwire._records import inflate_ahead
-from tfwire._records.sources import FileSource, ObjectSource
+from tfwire._records.files import inflate_ahead
+from tfwire._records.files.byte_sources import FileSource, ObjectSource
 
 RECORDS = [random.Random(i).randbytes(i * 61 % 1500) + bytes(i % 700) for i in range(300)]
 CONTENT = b"".join(map(frame, RECORDS))

@@ -19,7 +19,7 @@ import tfwire as tfw
 from helpers.command import ENVIRONMENT
 from helpers.reading import Bytes, open_files
 from helpers.reference import file_of
-from tfwire._records.sources import SectionSource
+from tfwire._records.files.byte_sources import SectionSource
 
 RECORDS = [b"record %d" % i * (i % 50) for i in range(200)]
 DATA = file_of(RECORDS)
@@ -293,7 +293,7 @@ def test_a_pipe_that_is_not_waited_for_leaves_nothing_open(tmp_path):
 _HELD = """
 import builtins, gzip, io, os, sys
 import tfwire as tfw
-from tfwire._records import inflate_ahead
+from tfwire._records.files import inflate_ahead
 inflate_ahead._UNIT, inflate_ahead.system.num_cpus = 100, lambda: 2
 builtins.held = held = [
     tfw.read_records("plain"), tfw.read_records("gzip", buffer_size=100),

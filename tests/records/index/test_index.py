@@ -21,9 +21,9 @@ import tfwire as tfw
 from helpers import reference
 from helpers.reading import open_files
 from helpers.records.indexed import RECORDS, begins, write
-from tfwire._records.fetch import StreamAccess
-from tfwire._records.index import RecordIndex
-from tfwire._records.random_access import TFRecordFile, TFRecordFiles
+from tfwire._records.index.local_records import StreamAccess
+from tfwire._records.index.random_access import TFRecordFile, TFRecordFiles
+from tfwire._records.index.record_index import RecordIndex
 
 # Short, longer than a page, longer than the room of a fetch, and around every threshold.
 SIZES = [0, 1, 100, 4079, 4080, 4081, 32751, 32752, 32753, 70000, 262144, 300000, 5, 6, 7]

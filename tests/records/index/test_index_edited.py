@@ -12,10 +12,10 @@ import pytest
 import tfwire as tfw
 from helpers import reference
 from helpers.records.indexed import RECORDS, begins, write
-from tfwire._records import index_layout
-from tfwire._records.index import RecordIndex
-from tfwire._records.index_check import fingerprint_of_file
-from tfwire._records.random_access import TFRecordFile
+from tfwire._records.index import offset_checks
+from tfwire._records.index.freshness import fingerprint_of_file
+from tfwire._records.index.random_access import TFRecordFile
+from tfwire._records.index.record_index import RecordIndex
 
 RIGHT = begins(RECORDS)
 SIZE = RIGHT[-1]
@@ -24,7 +24,7 @@ SIZE = RIGHT[-1]
 @pytest.fixture(params=["", "GZIP"])
 def path(request, tmp_path, monkeypatch):
     """A file that counts as written long ago. It may be compared with an index in few steps."""
-    monkeypatch.setattr(index_layout, "_TICK", 0)
+    monkeypatch.setattr(offset_checks, "_TICK", 0)
     steps = []
 
     def step(self, *arguments):
@@ -32,8 +32,8 @@ def path(request, tmp_path, monkeypatch):
         assert len(steps) < 5000, "the comparison does not end"
         return compare(self, *arguments)
 
-    compare = index_layout.FileLayout._step
-    monkeypatch.setattr(index_layout.FileLayout, "_step", step)
+    compare = offset_checks.FileLayout._step
+    monkeypatch.setattr(offset_checks.FileLayout, "_step", step)
     return write(tmp_path / "data", RECORDS, request.param)
 
 

@@ -16,12 +16,12 @@ import pytest
 import tfwire as tfw
 from helpers.records.indexed import other_records
 from helpers.reference import file_of, frame
-from tfwire._records import index_layout
-from tfwire._records.damage import SkippedRegion, SkippedRegions
-from tfwire._records.index import RecordIndex
-from tfwire._records.index_check import fingerprint_of_file
-from tfwire._records.index_file import Contents, write_index
-from tfwire._records.random_access import TFRecordFile, TFRecordFiles
+from tfwire._records.index import offset_checks
+from tfwire._records.index.file_format import Contents, write_index
+from tfwire._records.index.freshness import fingerprint_of_file
+from tfwire._records.index.random_access import TFRecordFile, TFRecordFiles
+from tfwire._records.index.record_index import RecordIndex
+from tfwire._records.reading.damage import SkippedRegion, SkippedRegions
 
 RECORDS = [b"%03d" % i * (1 + i % 5) for i in range(300)]
 
@@ -38,7 +38,7 @@ def path(tmp_path):
 @pytest.fixture
 def long_ago(monkeypatch):
     """Files that were just written count as written long ago."""
-    monkeypatch.setattr(index_layout, "_TICK", 0)
+    monkeypatch.setattr(offset_checks, "_TICK", 0)
 
 
 @pytest.fixture(params=["found in this process", "saved", "of a file with another name", "pickled"])
@@ -94,7 +94,7 @@ def test_an_unchanged_file_is_not_looked_through_again(path, long_ago, monkeypat
     if save:
         index.save()
         index = None
-    monkeypatch.setattr(index_layout, "Walk", None)
+    monkeypatch.setattr(offset_checks, "Walk", None)
     with TFRecordFile(path, index) as file:
         assert RECORDS == list(file) == [file[i] for i in range(len(RECORDS))]
         assert RECORDS == list(pickle.loads(pickle.dumps(file)))
@@ -102,9 +102,9 @@ def test_an_unchanged_file_is_not_looked_through_again(path, long_ago, monkeypat
 
 def test_a_file_is_looked_through_once_and_as_far_as_needed(path, monkeypatch):
     begins = []
-    step = index_layout.Walk.step
+    step = offset_checks.Walk.step
     monkeypatch.setattr(
-        index_layout.Walk,
+        offset_checks.Walk,
         "step",
         lambda self, out, first: begins.append(self.offset) or step(self, out, first),
     )

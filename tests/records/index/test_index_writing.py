@@ -10,7 +10,8 @@ import numpy as np
 import pytest
 
 import tfwire as tfw
-from tfwire._records import batch_reader, remote_source
+from tfwire._records.reading import batch_reader
+from tfwire._records.remote import read_ahead
 
 RECORDS = [bytes([i % 251]) * (i * 37 % 900) for i in range(3000)]
 
@@ -69,7 +70,7 @@ def test_the_object_is_not_read_again(monkeypatch, path):
         raise AssertionError("the file was read")
 
     monkeypatch.setattr(batch_reader.BatchReader, "__init__", refuse)
-    monkeypatch.setattr(remote_source.RemoteSource, "__init__", refuse)
+    monkeypatch.setattr(read_ahead.RemoteSource, "__init__", refuse)
     with tfw.TFRecordWriter(path, "GZIP", index=True) as writer:
         writer.write_many(RECORDS)
     assert len(RECORDS) == len(tfw.RecordIndex.load(path))

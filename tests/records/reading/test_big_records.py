@@ -13,8 +13,8 @@ import tfwire as tfw
 import tfwire.compat as tf
 from helpers.command import tfwire_command
 from helpers.reference import frame
-from tfwire._records.index import RecordIndex
-from tfwire._records.random_access import TFRecordFile
+from tfwire._records.index.random_access import TFRecordFile
+from tfwire._records.index.record_index import RecordIndex
 from tfwire.checksum import mask_crc
 
 # The first is long enough for those after it to be read by themselves.

@@ -17,7 +17,7 @@ from hypothesis import given, settings, strategies as st
 import tfwire as tfw
 from helpers.reading import Bytes, inflatable, read_outcome
 from helpers.reference import FRAME, Damage, Outcome, Region, file_of, flip, frame, header, read
-from tfwire._records import inflate
+from tfwire._records.files import inflate
 
 POLICIES = ["raise", "skip", "tail", "stop"]
 RECORDS = [b"first", b"", b"the third record", b"4"]

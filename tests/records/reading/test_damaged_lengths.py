@@ -14,7 +14,7 @@ import pytest
 import tfwire as tfw
 from helpers.reading import Bytes, read_outcome
 from helpers.reference import file_of, flip, frame
-from tfwire._records import record_file
+from tfwire._records.reading import record_file
 
 # A length of 4,194,304 and of 17 MB that look like gzip, too, are not tried: nothing is different.
 LENGTHS = [376, 24184, 40056, 55928, 559903]

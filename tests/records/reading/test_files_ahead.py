@@ -18,7 +18,7 @@ from helpers.marks import FORKS_BESIDE_THREADS
 from helpers.reading import read_outcome
 from helpers.reference import file_of
 from tfwire._base import system
-from tfwire._records import inflate_ahead
+from tfwire._records.files import inflate_ahead
 
 THREADS = [2, 3, 8]
 CHANCE = random.Random(5)

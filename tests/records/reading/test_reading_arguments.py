@@ -9,9 +9,9 @@ import pytest
 
 import tfwire as tfw
 from helpers.labels import label
-from tfwire._records.index import RecordIndex
-from tfwire._records.options import AS_TENSORFLOW
-from tfwire._records.random_access import TFRecordFile, TFRecordFiles
+from tfwire._records.index.random_access import TFRecordFile, TFRecordFiles
+from tfwire._records.index.record_index import RecordIndex
+from tfwire._records.reading.options import AS_TENSORFLOW
 
 RECORDS = [b"one", b"two"]
 PARSER = tfw.Parser({"a": tfw.VarLenFeature(tfw.int64)})

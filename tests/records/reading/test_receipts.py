@@ -337,7 +337,7 @@ def test_verify_compares_sets_of_files(two_orders):
 def test_checksums_of_compressed_files_come_out_of_the_same_pass(tmp_path, monkeypatch):
     path = tmp_path / "a"
     path.write_bytes(zlib.compress(b"".join(frames(RECORDS))))
-    monkeypatch.setattr("tfwire._records.verify.crc32c_of_file", None)
+    monkeypatch.setattr("tfwire._records.reading.verify_files.crc32c_of_file", None)
     assert tfw.crc32c(path.read_bytes()) == tfw.verify_file(path, file_crc32c=True).file_crc32c
 
 

@@ -19,7 +19,7 @@ import tfwire as tfw
 from helpers.marks import FORKS_BESIDE_THREADS
 from helpers.reading import Bytes, open_files, read_outcome
 from helpers.reference import file_of, frame
-from tfwire._records import native_batches
+from tfwire._records.reading import native_batches
 
 RECORDS = [b"first", b"", b"\x00" * 376, bytes(range(256)) * 300, b"last"]
 DATA = file_of(RECORDS)

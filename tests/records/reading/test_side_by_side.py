@@ -104,7 +104,7 @@ def test_reports_add_up_what_a_reader_finds(paths):
 @pytest.mark.parametrize("size", [1, 100, 5000])
 def test_reports_do_not_depend_on_the_bytes_verified_at_once(paths, size, monkeypatch):
     expected = list(tfw.verify_files(paths, file_crc32c=True, receipt=True))
-    monkeypatch.setattr("tfwire._records.verify._BYTES_PER_SUMMARY", size)
+    monkeypatch.setattr("tfwire._records.reading.verify_files._BYTES_PER_SUMMARY", size)
     assert expected == list(tfw.verify_files(paths, file_crc32c=True, receipt=True, num_threads=2))
 
 
@@ -128,7 +128,7 @@ def test_progress_ends_with_the_size_of_every_file(paths, threads):
 @pytest.mark.parametrize("threads", THREADS)
 def test_closing_ends_a_verification_between_two_steps(paths, threads, monkeypatch):
     """Also by another thread: the file that is being verified is given up."""
-    monkeypatch.setattr("tfwire._records.verify._BYTES_PER_SUMMARY", 1)
+    monkeypatch.setattr("tfwire._records.reading.verify_files._BYTES_PER_SUMMARY", 1)
     begun, closed = threading.Event(), threading.Event()
     steps = []
 
@@ -246,8 +246,8 @@ def test_wrong_numbers_of_threads_are_refused(threads):
 @pytest.mark.parametrize("sizes", [[0], [3], [5000], [5000, 0], [0, 0, 900]])
 def test_room_for_offsets_grows_whatever_the_lengths(tmp_path, sizes, monkeypatch):
     """The first records do not show how many follow."""
-    monkeypatch.setattr("tfwire._records.index_walk._FIRST_WALK_RECORDS", 4)
-    monkeypatch.setattr("tfwire._records.index_walk.WALK_RECORDS", 64)
+    monkeypatch.setattr("tfwire._records.index.find_offsets._FIRST_WALK_RECORDS", 4)
+    monkeypatch.setattr("tfwire._records.index.find_offsets.WALK_RECORDS", 64)
     records = [bytes(size) for size in sizes for _ in range(1000)]
     path = tmp_path / "records"
     path.write_bytes(file_of(records))

@@ -21,8 +21,8 @@ import tfwire as tfw
 from helpers.marks import FORKS_BESIDE_THREADS
 from helpers.remote.object_server import RECORDS, file_of
 from tfwire import arrow
-from tfwire._records import remote_source
-from tfwire._records.urls import ObjectPath
+from tfwire._records.files.urls import ObjectPath
+from tfwire._records.remote import read_ahead
 
 pytestmark = pytest.mark.usefixtures("small")
 
@@ -64,7 +64,7 @@ def test_ranges_are_read_ahead_within_a_bound(server):
 
 
 def test_objects_that_are_read_together_share_the_ranges_in_flight(server, monkeypatch):
-    monkeypatch.setattr(remote_source, "_reading", weakref.WeakSet())
+    monkeypatch.setattr(read_ahead, "_reading", weakref.WeakSet())
     server.add("/long", file_of(RECORDS * 10))
     readers = [tfw.read_records(server.url("/long")) for _ in range(10)]
     for reader in readers:
@@ -240,7 +240,7 @@ def test_a_changed_object_is_told(server):
 
 
 def test_damage_of_a_changed_object_is_its_change(server, monkeypatch):
-    monkeypatch.setattr(remote_source, "_IN_FLIGHT", 1)  # no range is asked for before the first
+    monkeypatch.setattr(read_ahead, "_IN_FLIGHT", 1)  # no range is asked for before the first
 
     def change(path, begin, end):
         if begin == 0:

@@ -21,7 +21,7 @@ from helpers.remote.object_server import (
     ObjectFileSystem,
     file_of,
 )
-from tfwire._records import index_file
+from tfwire._records.index import file_format
 
 pytestmark = pytest.mark.usefixtures("small")
 
@@ -151,7 +151,7 @@ def test_an_index_may_take_two_requests(monkeypatch, fetched):
     tfw.write_records("memory://set/a", RECORDS)
     index = tfw.RecordIndex.build("memory://set/a")
     index.save()
-    monkeypatch.setattr(index_file, "_FETCHED", fetched)
+    monkeypatch.setattr(file_format, "_FETCHED", fetched)
     assert index == tfw.RecordIndex.load("memory://set/a")
 
 

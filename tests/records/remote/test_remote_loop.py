@@ -15,9 +15,9 @@ import pytest
 
 import tfwire as tfw
 from helpers.remote.object_server import ASYNC_PROTOCOL, RECORDS
-from tfwire._records import remote_access
-from tfwire._records.remote_file import _SHORT_IN_FLIGHT
-from tfwire._records.urls import ObjectPath
+from tfwire._records.files.urls import ObjectPath
+from tfwire._records.index import remote_records
+from tfwire._records.remote.random_ranges import _SHORT_IN_FLIGHT
 
 pytestmark = pytest.mark.usefixtures("small")
 
@@ -26,7 +26,7 @@ NUMBERS = list(range(0, len(RECORDS), 4))  # none is the next of another
 
 @pytest.fixture(autouse=True)
 def apart(monkeypatch):
-    monkeypatch.setattr(remote_access, "_GAP_BYTES", 0)  # each has a range of its own
+    monkeypatch.setattr(remote_records, "_GAP_BYTES", 0)  # each has a range of its own
 
 
 @pytest.fixture

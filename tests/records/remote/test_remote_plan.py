@@ -11,8 +11,8 @@ import pytest
 import tfwire as tfw
 from helpers.paths import DOCS
 from helpers.remote.object_server import ObjectServer, file_of
-from tfwire._records import remote_source
-from tfwire._records.index_file import Contents, write_index
+from tfwire._records.index.file_format import Contents, write_index
+from tfwire._records.remote import read_ahead
 
 FILES, HOSTS, RECORDS, RECORD_BYTES = 10_000, 64, 1000, 150_000
 DOLLARS_PER_REQUEST = 0.40 / 1e6
@@ -37,7 +37,7 @@ def test_what_each_host_reads(plan):
 
 
 def test_requests_of_an_epoch(plan):
-    ranges = remote_source._Ranges(0, SimpleNamespace(size=FILE_BYTES)).count
+    ranges = read_ahead._Ranges(0, SimpleNamespace(size=FILE_BYTES)).count
     assert f"| {ranges + 2}: {ranges} ranges, and 2 for" in plan
     requests = FILES * (ranges + 2)
     assert f"| {requests:,}, or {requests * DOLLARS_PER_REQUEST:.2f} dollars |" in plan

@@ -12,8 +12,8 @@ from fsspec.implementations.memory import MemoryFileSystem
 
 import tfwire as tfw
 from helpers.remote.object_server import RECORDS, ObjectServer, file_of
-from tfwire._records.markers import MARKER
-from tfwire._records.remote_sink import RemoteShardSink
+from tfwire._records.reading.publishing_markers import MARKER
+from tfwire._records.remote.upload import RemoteShardSink
 from tfwire.sharding import recover_shards
 
 NAME = "train-{shard:02d}-of-{shards:02d}"
@@ -120,8 +120,10 @@ def test_a_killed_writer_leaves_a_marker_until_it_is_recovered(monkeypatch, fold
     before = names(folder)
     with monkeypatch.context() as patch:
         failing(patch, number, KilledError())
-        patch.setattr("tfwire._records.remote_shards._undo", lambda *arguments: None)
-        patch.setattr("tfwire._records.remote_shards.RemoteShards.discard", lambda self: None)
+        patch.setattr("tfwire._records.shards.remote_shards._undo", lambda *arguments: None)
+        patch.setattr(
+            "tfwire._records.shards.remote_shards.RemoteShards.discard", lambda self: None
+        )
         with contextlib.suppress(KilledError):
             written(folder)
     assert MARKER in names(folder)
@@ -137,7 +139,7 @@ def test_a_killed_writer_leaves_a_marker_until_it_is_recovered(monkeypatch, fold
 def test_what_another_program_wrote_since_stays(monkeypatch):
     with monkeypatch.context() as patch:
         failing(patch, 2, KilledError())
-        patch.setattr("tfwire._records.remote_shards._undo", lambda *arguments: None)
+        patch.setattr("tfwire._records.shards.remote_shards._undo", lambda *arguments: None)
         with contextlib.suppress(KilledError):
             written("memory://folder")
     fsspec.filesystem("memory").pipe_file("/folder/train-00-of-03", b"another's")

@@ -26,7 +26,7 @@ from helpers.records.replacing import (
     records_in,
     write_set,
 )
-from tfwire._records.markers import MARKER
+from tfwire._records.reading.publishing_markers import MARKER
 from tfwire.sharding import recover_shards
 
 # ---- One file -----------------------------------------------------------------------------------

@@ -16,9 +16,9 @@ import pytest
 import tfwire as tfw
 from helpers.command import ENVIRONMENT
 from helpers.records.shards import filled_in_turn
-from tfwire._records.markers import MARKER
-from tfwire._records.shard_names import some_names_of_shards
-from tfwire._records.sharded_writer import ShardedWriter
+from tfwire._records.reading.publishing_markers import MARKER
+from tfwire._records.shards.shard_names import some_names_of_shards
+from tfwire._records.shards.sharded_writer import ShardedWriter
 from tfwire.sharding import recommend_num_shards, recover_shards
 
 

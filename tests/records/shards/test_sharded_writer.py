@@ -19,11 +19,11 @@ from hypothesis import given, settings, strategies as st
 import tfwire as tfw
 from helpers.marks import FORKS_BESIDE_THREADS
 from helpers.records.shards import filled_in_turn
-from tfwire._records.index import RecordIndex
-from tfwire._records.markers import MARKER
-from tfwire._records.random_access import TFRecordFiles
-from tfwire._records.sharded_writer import ShardedWriter
-from tfwire._records.sinks import ShardSink
+from tfwire._records.files.byte_sinks import ShardSink
+from tfwire._records.index.random_access import TFRecordFiles
+from tfwire._records.index.record_index import RecordIndex
+from tfwire._records.reading.publishing_markers import MARKER
+from tfwire._records.shards.sharded_writer import ShardedWriter
 from tfwire.sharding import recover_shards
 
 RECORDS = [bytes([i]) * (i * 7 % 50) for i in range(60)]
@@ -234,7 +234,7 @@ def test_a_failure_in_a_thread_ends_the_writing(tmp_path, monkeypatch):
 
     before = threading.active_count()
     writer = ShardedWriter(tmp_path / PATTERN, num_shards=2, num_threads=2)
-    monkeypatch.setattr("tfwire._records.writer.TFRecordWriter.write_many", fail)
+    monkeypatch.setattr("tfwire._records.writing.writer.TFRecordWriter.write_many", fail)
     with pytest.raises(OSError, match="no room"):
         writer.write_many(itertools.cycle(RECORDS))
     with pytest.raises(OSError, match="no room"):

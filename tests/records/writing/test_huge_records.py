@@ -15,7 +15,7 @@ import pytest
 import tfwire as tfw
 from helpers.reference import file_of, frame, header
 from tfwire._base import system
-from tfwire._records import sinks
+from tfwire._records.files import byte_sinks
 from tfwire.checksum import combine_crc32c, crc32c, mask_crc
 
 BELOW = [b"first", b"", b"x" * 1000]
@@ -189,7 +189,7 @@ def test_huge_records_are_compressed(path, kind, size):
 
 @pytest.mark.parametrize("at_most", [1, 7, 1000])
 def test_writes_that_are_too_long_for_writev_are_short_and_go_on(path, monkeypatch, at_most):
-    monkeypatch.setattr(sinks, "_LARGEST_WRITEV", 500)
+    monkeypatch.setattr(byte_sinks, "_LARGEST_WRITEV", 500)
     write = os.write
     monkeypatch.setattr(os, "write", lambda fd, data: write(fd, bytes(data[:at_most])))
     records = [b"a", b"b" * 20_000, b"", b"c" * 17_000]
@@ -198,7 +198,7 @@ def test_writes_that_are_too_long_for_writev_are_short_and_go_on(path, monkeypat
 
 
 def test_a_file_object_gets_long_records_in_pieces(monkeypatch):
-    monkeypatch.setattr(sinks, "_PIECE", 1000)
+    monkeypatch.setattr(byte_sinks, "_PIECE", 1000)
     for most in (999, 1000, 10**9):
 
         class Short(Counting):

@@ -10,8 +10,8 @@ import numpy as np
 import pytest
 
 import tfwire as tfw
-from tfwire._records.repair import repair_file
-from tfwire._records.verify import verify_file
+from tfwire._records.reading.verify_files import verify_file
+from tfwire._records.writing.repair_file import repair_file
 
 RECORDS = [b"", b"x", b"some payload", bytes(range(200))]
 

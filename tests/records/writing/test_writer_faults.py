@@ -202,7 +202,7 @@ def test_a_failed_writer_fails_again_in_a_short_traceback(tmp_path, monkeypatch,
         writer = tfw.ShardedWriter(
             tmp_path / "{shard}", num_shards=2, num_threads=2 if kind == "threads" else 1
         )
-    monkeypatch.setattr("tfwire._records.sinks.write_all", fail)
+    monkeypatch.setattr("tfwire._records.files.byte_sinks.write_all", fail)
     depths = []
     for _ in range(200):
         try:
@@ -221,7 +221,7 @@ def test_a_failed_writer_keeps_nothing_that_it_was_given(path, monkeypatch):
         raise OSError(5, "broken")
 
     writer = tfw.TFRecordWriter(path)
-    monkeypatch.setattr("tfwire._records.sinks.write_all", fail)
+    monkeypatch.setattr("tfwire._records.files.byte_sinks.write_all", fail)
     for _ in range(100):
         with contextlib.suppress(OSError):
             writer.write(bytes(300_000))

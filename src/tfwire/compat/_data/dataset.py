@@ -16,9 +16,9 @@ from tfwire._data import dataset
 from tfwire._data.descriptions import describe
 from tfwire._data.prefetch import Replayed
 from tfwire._data.structure import leaves, map_structure
-from tfwire._records.options import AS_TENSORFLOW
-from tfwire.compat._convert import is_string_array, is_tensor, to_array, to_numpy
-from tfwire.compat._data import generators, keeping, specs
+from tfwire._records.reading.options import AS_TENSORFLOW
+from tfwire.compat._constants import is_string_array, is_tensor, to_array, to_numpy
+from tfwire.compat._data import caching, generators, specs
 from tfwire.compat._data.generators import as_path, as_seed
 from tfwire.compat._data.iterators import Iterator, graph
 from tfwire.compat._data.transformations import (
@@ -38,8 +38,6 @@ from tfwire.compat._tensor import Tensor
 
 if TYPE_CHECKING:
     from tfwire._base.aliases import CompressionType
-
-__all__ = ["AUTOTUNE", "Dataset", "DatasetWriter", "TFRecordDataset"]
 
 AUTOTUNE = -1
 _WAIT_SECONDS = 0.1
@@ -207,13 +205,13 @@ class Dataset(FurtherTransformations, dataset.Dataset[Any]):
         Args:
             wait: Wait until there is what ``save`` writes, however long that takes.
         """
-        file = keeping.stored_file(as_path(path))
+        file = caching.stored_file(as_path(path))
         while wait and not os.path.exists(file):
             time.sleep(_WAIT_SECONDS)
         with translating_files():
             os.stat(file)
-        elements = partial(keeping.load, file)
-        count = keeping.count_saved(file)
+        elements = partial(caching.load, file)
+        count = caching.count_saved(file)
         found = cls._of(Replayed("load", (), elements, length=count, quiet=True), "load")
         return found if reader_func is None else reader_func(cls._of_values([found], "load"))
 

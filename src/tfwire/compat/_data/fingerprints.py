@@ -28,9 +28,7 @@ import numpy as np
 
 from tfwire._data.pipeline import Pipeline
 from tfwire._data.stages import Stage
-from tfwire._records.random_access import TFRecordFiles
-
-__all__ = ["DrawnSeed", "IncomparableError", "fingerprint"]
+from tfwire._records.index.random_access import TFRecordFiles
 
 _DIGEST_BYTES = 16
 # What a pipeline counts or keeps, and what it draws in every process anew.

@@ -25,19 +25,9 @@ from tfwire._data.pipeline import Pipeline
 from tfwire._data.prefetch import Replayed, stage_elements
 from tfwire._data.stages import Cursor, Map, MapCursor, Stage
 from tfwire._data.structure import count_rows, cut_rows, join_rows, leaves, map_structure
-from tfwire.compat._convert import to_array, to_numpy
+from tfwire.compat._constants import to_array, to_numpy
 from tfwire.compat._data.fingerprints import DrawnSeed
 from tfwire.compat._errors import Explained, FailedPreconditionError
-
-__all__ = [
-    "Arranged",
-    "Generating",
-    "as_path",
-    "as_seed",
-    "require_dataset",
-    "scalar_bool",
-    "scalar_integer",
-]
 
 Elements = Iterator[Any]
 P = TypeVar("P", bound="Generating")

@@ -23,12 +23,10 @@ from tfwire._data.structure import (
     zip_structures,
 )
 from tfwire._examples.column_types import RaggedTensor
-from tfwire.compat._convert import to_numpy
+from tfwire.compat._constants import to_numpy
 from tfwire.compat._data import generators, specs
 from tfwire.compat._data.generators import Generating, require_dataset, scalar_integer
 from tfwire.compat._tensor import Tensor
-
-__all__ = ["Grouping"]
 
 P = TypeVar("P", bound="Grouping")
 

@@ -11,8 +11,6 @@ from tfwire.compat._data.specs import leaf_spec
 from tfwire.compat._errors import Explained, FailedPreconditionError, OutOfRangeError, as_tensorflow
 from tfwire.compat._tensor import Tensor
 
-__all__ = ["Iterator", "Optional", "get_next_as_optional", "graph"]
-
 
 class _Graph:
     """Makes TensorFlow 1's iterators. ``tfwire.compat`` sets both functions, so that datasets need

@@ -15,13 +15,11 @@ from tfwire._base.arguments import integer
 from tfwire._base.errors import DataLossError, InvalidArgumentError
 from tfwire._data.dataset import _paths as paths_of
 from tfwire._data.prefetch import Replayed
-from tfwire._records.compression import compression_name
-from tfwire._records.sources import check_ends
-from tfwire.compat._convert import to_numpy
+from tfwire._records.files.byte_sources import check_ends
+from tfwire._records.files.compression import compression_name
+from tfwire.compat._constants import to_numpy
 from tfwire.compat._data.dataset import Dataset
 from tfwire.compat._errors import refusing_values
-
-__all__ = ["FixedLengthRecordDataset", "TextLineDataset", "fixed_length_records", "lines"]
 
 
 def lines(path: str, compression: Any = None) -> Iterator[bytes]:

@@ -14,8 +14,6 @@ from tfwire.compat._data.specs import DatasetSpec
 from tfwire.compat._data.transformations import INFINITE, UNKNOWN
 from tfwire.compat._errors import Namespace
 
-__all__ = ["data"]
-
 
 def _applying(method: str) -> Any:
     """A function of ``tf.data.experimental`` whose result is for ``dataset.apply``."""

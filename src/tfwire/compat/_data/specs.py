@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from tfwire._base.errors import InvalidArgumentError
-from tfwire._data.batches import Parse
+from tfwire._data.batching import Parse
 from tfwire._data.combining import Unbatch, Zip
 from tfwire._data.descriptions import Description, description, joined_specs, row_text
 from tfwire._data.prefetch import Replayed, stage_elements
@@ -18,28 +18,10 @@ from tfwire._data.stages import Derived, Map, Stage
 from tfwire._data.structure import leaves, map_structure, zip_structures
 from tfwire._examples import column_types
 from tfwire._parsing.features import DType, SparseFeature, VarLenFeature
-from tfwire.compat._convert import as_dtype, numpy_dtype, to_numpy
+from tfwire.compat._constants import as_dtype, numpy_dtype, to_numpy
 from tfwire.compat._data.generators import Arranged
 from tfwire.compat._errors import DtypeError, Explained, translating_files
 from tfwire.compat._tensor import TensorShape
-
-__all__ = [
-    "DatasetSpec",
-    "RaggedTensorSpec",
-    "SparseTensorSpec",
-    "TensorSpec",
-    "check_dtypes",
-    "check_signature",
-    "convert",
-    "described",
-    "element_spec",
-    "fits",
-    "known_spec",
-    "leaf_spec",
-    "of_rows",
-    "of_types",
-]
-
 
 _COMPOSITES = (column_types.SparseTensor, column_types.RaggedTensor)
 

@@ -7,8 +7,6 @@ from typing import Any
 from tfwire._base.errors import warn
 from tfwire._data.stages import Cursor, Derived, GatheringPieces, Stage, Through
 
-__all__ = ["Tolerant"]
-
 
 class Tolerant(Derived):
     """The elements that do not raise. An error after which the source cannot go on is raised.

@@ -11,34 +11,22 @@ import numpy as np
 from tfwire._base import system
 from tfwire._base.arguments import integer
 from tfwire._base.errors import InvalidArgumentError
-from tfwire._data import batches, prefetch, selection, shuffle, stages
+from tfwire._data import batching, prefetch, shuffle, stages, take_skip_repeat
 from tfwire._data.combining import Concatenate, Enumerate, Unbatch, Zip
+from tfwire._data.element_sources import Records
 from tfwire._data.grouped import interleave
 from tfwire._data.prefetch import Replayed
-from tfwire._data.sources import Records
 from tfwire._data.stages import Stage
 from tfwire._data.structure import check_callable, zip_structures
 from tfwire._parsing.features import DType
-from tfwire.compat._convert import as_dtype, to_numpy
+from tfwire.compat._constants import as_dtype, to_numpy
 from tfwire.compat._data import generators, specs
+from tfwire.compat._data.caching import Keeping
 from tfwire.compat._data.generators import as_seed, require_dataset, scalar_bool, scalar_integer
 from tfwire.compat._data.grouping import Grouping
-from tfwire.compat._data.keeping import Keeping
 from tfwire.compat._data.tolerance import Tolerant
 from tfwire.compat._errors import Explained, refusing_arguments
 from tfwire.compat._tensor import Tensor
-
-__all__ = [
-    "INFINITE",
-    "UNKNOWN",
-    "AutotuneOptions",
-    "DistributeOptions",
-    "FurtherTransformations",
-    "OptimizationOptions",
-    "Options",
-    "ThreadingOptions",
-    "cardinality",
-]
 
 
 class _Settings(Explained):
@@ -350,7 +338,7 @@ class FurtherTransformations(Grouping, Keeping):
 
 
 # They pass errors on, and then continue.
-_FAULTLESS = (prefetch.Prefetch, selection.Repeat, selection.Take, shuffle.Shuffle)
+_FAULTLESS = (prefetch.Prefetch, take_skip_repeat.Repeat, take_skip_repeat.Take, shuffle.Shuffle)
 
 
 def _tolerant(stage: Stage, warns: bool) -> Stage:
@@ -384,8 +372,8 @@ _ENDLESS = {"assert_endless", "counter", "random", "repeated"}
 _AS_MANY = {"bucket_by_sequence_length", "cache", "group_by_window", "ragged_batch"}
 _AS_MANY |= {"rejection_resample", "scan", "snapshot", "window"}
 _AS_MANY_STAGES = (
-    batches.Batch,
-    batches.Parse,
+    batching.Batch,
+    batching.Parse,
     Enumerate,
     prefetch.Prefetch,
     shuffle.Shuffle,
@@ -427,13 +415,13 @@ def _of_replayed(stage: Replayed) -> int:
 
 
 def _of_derived(stage: Stage, below: int) -> int:
-    if isinstance(stage, selection.Repeat):
+    if isinstance(stage, take_skip_repeat.Repeat):
         if stage.count is None:
             return below and INFINITE
         return below if stage.count else 0
-    if isinstance(stage, selection.Take) and stage.count >= 0:
+    if isinstance(stage, take_skip_repeat.Take) and stage.count >= 0:
         return stage.count if below == INFINITE else UNKNOWN
-    keeps = isinstance(stage, (*_AS_MANY_STAGES, selection.Take, selection.Skip))
+    keeps = isinstance(stage, (*_AS_MANY_STAGES, take_skip_repeat.Take, take_skip_repeat.Skip))
     return INFINITE if keeps and below == INFINITE else UNKNOWN
 
 

@@ -16,20 +16,19 @@ import numpy as np
 
 from tfwire._base.arguments import integer
 from tfwire._base.errors import InvalidArgumentError
-from tfwire.compat._convert import DType, as_dtype, to_numpy
+from tfwire._parsing.features import DType
+from tfwire.compat._constants import as_dtype, to_numpy
 from tfwire.compat._errors import (
     CancelledError,
     DeadlineExceededError,
     Explained,
     OutOfRangeError,
 )
-from tfwire.compat._graph.iterators import executing_eagerly, graphs_by_default
 from tfwire.compat._graph.queues import SessionSource
 from tfwire.compat._graph.session import Deferred, Evaluation, Operation, deferred
+from tfwire.compat._graph.v1_iterators import executing_eagerly, graphs_by_default
 from tfwire.compat._ops import stack
 from tfwire.compat._tensor import Tensor, TensorShape
-
-__all__ = ["FIFOQueue", "QueueRunner", "add_queue_runner"]
 
 
 class FIFOQueue(Explained):

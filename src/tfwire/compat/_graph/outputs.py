@@ -5,8 +5,6 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-__all__ = ["parts", "result_structure"]
-
 _LEAF = None
 
 

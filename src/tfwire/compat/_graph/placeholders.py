@@ -8,8 +8,6 @@ from tfwire._base.errors import InvalidArgumentError
 from tfwire.compat._graph.session import Deferred, Evaluation
 from tfwire.compat._tensor import Tensor
 
-__all__ = ["placeholder", "placeholder_with_default"]
-
 
 class Placeholder(Deferred):
     """A value that is fed to every run that needs it."""

@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 
 from tfwire._base.arguments import integer
-from tfwire.compat._convert import to_array, to_numpy
+from tfwire.compat._constants import to_array, to_numpy
 from tfwire.compat._data.dataset import Dataset
 from tfwire.compat._errors import Explained, OutOfRangeError
 from tfwire.compat._graph.outputs import parts
@@ -29,21 +29,6 @@ from tfwire.compat._graph.session import (
 )
 from tfwire.compat._ops import stack
 from tfwire.compat._tensor import Tensor
-
-__all__ = [
-    "Coordinator",
-    "MonitoredSession",
-    "MonitoredTrainingSession",
-    "Queue",
-    "SessionSource",
-    "SingularMonitoredSession",
-    "input_producer",
-    "match_filenames_once",
-    "range_input_producer",
-    "slice_input_producer",
-    "start_queue_runners",
-    "string_input_producer",
-]
 
 
 class SessionSource(Explained):

@@ -10,9 +10,10 @@ from typing import Any
 import tfwire as tfw
 from tfwire._base.arguments import integer
 from tfwire._base.errors import DataLossError
-from tfwire._records.compression import compression_name
-from tfwire._records.sources import check_ends
-from tfwire.compat._convert import int64, string, to_numpy
+from tfwire._parsing.features import int64, string
+from tfwire._records.files.byte_sources import check_ends
+from tfwire._records.files.compression import compression_name
+from tfwire.compat._constants import to_numpy
 from tfwire.compat._data.lines import fixed_length_records, lines
 from tfwire.compat._errors import Explained, OutOfRangeError
 from tfwire.compat._graph.fifo import FIFOQueue
@@ -21,14 +22,6 @@ from tfwire.compat._graph.queues import Queue, SessionSource
 from tfwire.compat._graph.session import Deferred, Evaluation, Operation
 from tfwire.compat._ops import stack
 from tfwire.compat._tensor import Tensor
-
-__all__ = [
-    "FixedLengthRecordReader",
-    "IdentityReader",
-    "TFRecordReader",
-    "TextLineReader",
-    "WholeFileReader",
-]
 
 Keyed = Iterator[tuple[bytes, bytes]]
 

@@ -21,21 +21,6 @@ from tfwire.compat._errors import (
 from tfwire.compat._graph import outputs
 from tfwire.compat._tensor import Tensor, TensorShape
 
-__all__ = [
-    "Deferred",
-    "Evaluation",
-    "InteractiveSession",
-    "Next",
-    "Operation",
-    "Session",
-    "deferred",
-    "deferring_all",
-    "get_default_session",
-    "group",
-    "no_op",
-    "session_or_default",
-]
-
 
 class Deferred(Tensor):
     """A tensor whose value comes with ``Session.run``.

@@ -1,0 +1,476 @@
+"""The methods of Dataset that add a stage to a pipeline: map, batch, shuffle, and others."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import TYPE_CHECKING, Any, TypeVar, overload
+
+from tfwire._base.arguments import boolean, integer
+from tfwire._data import batching, indexed_records, stages, take_skip_repeat
+from tfwire._data.combining import Cache, Concatenate, Enumerate, Unbatch
+from tfwire._data.grouped import Regrouping
+from tfwire._data.iterator import Epochs
+from tfwire._data.pipeline import Element, check_dataset
+from tfwire._data.prefetch import MapAhead, Prefetch
+from tfwire._data.shuffle import Shuffle
+from tfwire._data.structure import MAX_PADDING, check_callable, check_padding, check_shard
+
+if TYPE_CHECKING:
+    import numpy as np
+    from typing_extensions import Self
+
+    from tfwire._base.aliases import AnyFeature, ShardRule, Value
+    from tfwire._data.dataset import Dataset
+    from tfwire._data.stages import Stage
+    from tfwire._examples.column_types import SparseTensor
+    from tfwire._parsing.features import AnySparseFeature
+
+Key = TypeVar("Key")
+Result = TypeVar("Result")
+# tf.data's methods that are not here, and what to use.
+_ELSEWHERE = "tfwire.compat has it"
+_INSTEAD = {
+    "apply": "a call of the function",
+    "cardinality": "len(dataset)",
+    "flat_map": "unbatch, or Dataset.from_generator",
+    "get_single_element": "next(iter(dataset))",
+    "ignore_errors": 'TFRecordDataset(on_corrupt="skip")',
+    "ragged_batch": "parse_example with a RaggedFeature",
+    "rebatch": "unbatch and batch",
+    "reduce": "a loop over the elements, or functools.reduce",
+    "save": "tfwire.write_records",
+    "snapshot": "tfwire.write_records, or cache",
+    "take_while": "itertools.takewhile",
+    "with_options": "nothing: no option changes the elements",
+} | dict.fromkeys(
+    ("group_by_window", "rejection_resample", "scan", "unique", "window"),
+    f"Dataset.from_generator, or {_ELSEWHERE}",
+)
+_AUTO_PREFETCH = 4  # elements: enough when one takes longer now and then
+
+
+class Transformations(Regrouping[Element]):
+    """A pipeline that can be continued. Every method returns a new one and reads nothing."""
+
+    if not TYPE_CHECKING:  # a checker would take any name
+
+        def __getattr__(self, name: str) -> Any:
+            message = f"a Dataset has no {name!r}"
+            if name in _INSTEAD:
+                message += f"; instead: {_INSTEAD[name]}"
+            raise AttributeError(message, name=name, obj=self)
+
+    def _dataset(self, stage: Stage, name: str) -> Dataset[Any]:
+        """A dataset of other elements."""
+        dataset: Any = self._next(stage, name)
+        found: Dataset[Any] = dataset
+        return found
+
+    def take(self, count: int, name: str | None = None) -> Self:
+        """The first ``count`` elements; all of them when ``count`` is -1.
+
+        Before :meth:`shard_source` these are the first of all the data, in any number of shards.
+
+        Example:
+            >>> [int(x) for x in Dataset.range(5).take(2)]
+            [0, 1]
+        """
+        return self._next(take_skip_repeat.Take(self._stage, count).narrowed(), "take")
+
+    def skip(self, count: int, name: str | None = None) -> Self:
+        """All but the first ``count`` elements; none when ``count`` is -1.
+
+        Before :meth:`shard_source` this skips the first of all the data, in any number of shards.
+
+        Example:
+            >>> [int(x) for x in Dataset.range(5).skip(2)]
+            [2, 3, 4]
+        """
+        return self._next(take_skip_repeat.Skip(self._stage, count).narrowed(), "skip")
+
+    @overload
+    def map(
+        self,
+        map_func: Callable[[Element], Result],
+        num_parallel_calls: int | None = None,
+        deterministic: bool | None = None,
+        name: str | None = None,
+    ) -> Dataset[Result]: ...
+    @overload
+    def map(
+        self,
+        map_func: Callable[..., Result],
+        num_parallel_calls: int | None = None,
+        deterministic: bool | None = None,
+        name: str | None = None,
+    ) -> Dataset[Result]: ...
+    def map(
+        self,
+        map_func: Callable[..., Result],
+        num_parallel_calls: int | None = None,
+        deterministic: bool | None = None,
+        name: str | None = None,
+    ) -> Dataset[Result]:
+        """``map_func`` of every element, an ordinary Python function; the order is kept.
+
+        Tuples are passed as separate arguments, named tuples as one.
+
+        Args:
+            map_func: The function.
+            num_parallel_calls: Above 1, this many threads call it ahead. That pays if a call takes
+                milliseconds without Python's lock. None, 1 or -1 (AUTOTUNE): the thread that asks
+                for elements calls it.
+            deterministic, name: Ignored.
+
+        Raises:
+            TypeError: ``map_func`` is not callable.
+            ValueError: ``num_parallel_calls`` is neither above 0 nor -1.
+
+        Example:
+            >>> [int(x) for x in Dataset.range(3).map(lambda x: 10 * x)]
+            [0, 10, 20]
+        """
+        check_callable("map_func", map_func)
+        function, num_threads = self._calling(map_func), 1
+        if num_parallel_calls is not None:
+            num_threads = integer("num_parallel_calls", num_parallel_calls)
+            if num_threads < 1 and num_threads != -1:
+                raise ValueError(
+                    f"num_parallel_calls must be at least 1, or -1, found {num_threads}"
+                )
+        if num_threads > 1:
+            return self._dataset(MapAhead(self._stage, function, num_threads), "map")
+        return self._dataset(stages.Map(self._stage, function), "map")
+
+    @overload
+    def filter(
+        self, predicate: Callable[[Element], object], name: str | None = None
+    ) -> Dataset[Element]: ...
+    @overload
+    def filter(
+        self, predicate: Callable[..., object], name: str | None = None
+    ) -> Dataset[Element]: ...
+    def filter(self, predicate: Callable[..., object], name: str | None = None) -> Dataset[Element]:
+        """The elements for which ``predicate`` is true.
+
+        Tuples are passed as separate arguments, named tuples as one.
+
+        Raises:
+            TypeError: ``predicate`` is not callable.
+
+        Example:
+            >>> [int(x) for x in Dataset.range(5).filter(lambda x: x % 2 == 1)]
+            [1, 3]
+        """
+        check_callable("predicate", predicate)
+        return self._dataset(stages.Filter(self._stage, self._calling(predicate)), "filter")
+
+    def batch(
+        self,
+        batch_size: int,
+        drop_remainder: bool = False,
+        num_parallel_calls: int | None = None,
+        deterministic: bool | None = None,
+        name: str | None = None,
+    ) -> Dataset[Value]:
+        """``batch_size`` elements at a time, every leaf stacked along a new first axis.
+
+        After ``parse_example`` of single records, whole batches are parsed instead, in one call.
+
+        Raises:
+            ValueError: ``batch_size`` is below 1; on iteration: shapes that differ.
+        """
+        stage = self._stage
+        parsed = (
+            stage.in_batches(batch_size, drop_remainder)
+            if isinstance(stage, batching.Parse)
+            else None
+        )
+        return self._dataset(parsed or batching.Batch(stage, batch_size, drop_remainder), "batch")
+
+    def padded_batch(
+        self,
+        batch_size: int,
+        padded_shapes: object = None,
+        padding_values: object = None,
+        drop_remainder: bool = False,
+        name: str | None = None,
+        *,
+        max_padding: int | None = MAX_PADDING,
+    ) -> Dataset[Value]:
+        """``batch_size`` elements at a time, every leaf padded at its ends and stacked.
+
+        Args:
+            padded_shapes: The shape to pad to, for every leaf, in the structure of an element, or
+                for all of them. A size of None or -1, or None as the shape, means the longest of
+                the batch.
+            padding_values: For every leaf, or for all of them; None is 0 or b"".
+            drop_remainder: Leave out a last batch of fewer elements.
+            max_padding: The largest number of bytes of padding in a leaf of a batch: one long
+                element makes all others of its batch as long. None: no limit.
+
+        Raises:
+            ValueError: ``batch_size`` is below 1; on iteration: a leaf does not fit its shape, or
+                would get more padding than ``max_padding``.
+
+        Example:
+            >>> ds = Dataset.from_generator(lambda: [np.arange(1), np.arange(3)])
+            >>> next(iter(ds.padded_batch(2, padding_values=-1))).tolist()
+            [[0, -1, -1], [0, 1, 2]]
+        """
+        check_padding(padded_shapes, padding_values)
+        if max_padding is not None:
+            max_padding = integer("max_padding", max_padding, 0)
+        padding = (padded_shapes, padding_values, max_padding)
+        stage = batching.Batch(self._stage, batch_size, drop_remainder, padding)
+        return self._dataset(stage, "padded_batch")
+
+    @overload
+    def parse_example(
+        self, features: Mapping[Key, AnySparseFeature], *, num_threads: int = 1
+    ) -> Dataset[dict[Key, SparseTensor]]: ...
+    @overload
+    def parse_example(
+        self, features: Mapping[Key, AnyFeature], *, num_threads: int = 1
+    ) -> Dataset[dict[Key, Value]]: ...
+    def parse_example(
+        self, features: Mapping[Key, AnyFeature], *, num_threads: int = 1
+    ) -> Dataset[dict[Key, Value]]:
+        """Serialized Examples parsed by a specification; before or after ``batch``.
+
+        Elements are serialized Examples or vectors of them, as ``batch`` and others make them.
+
+        Args:
+            features: As for :func:`tfwire.parse_example`.
+            num_threads: Above 1, this many threads parse batches ahead, a few megabytes each. The
+                batches and their order are the same. A state saved with any number of threads can
+                be loaded with any other.
+
+        Raises:
+            ValueError: ``num_threads`` is below 1.
+        """
+        from tfwire._parsing.parsers import Parser
+
+        if not isinstance(features, Mapping):
+            raise TypeError(f"features must be a mapping, found {type(features).__name__}")
+        num_threads = integer("num_threads", num_threads, 1)
+        stage = batching.Parse(self._stage, Parser(dict(features)), features, num_threads)
+        return self._dataset(stage, "parse_example")
+
+    def shuffle(
+        self,
+        buffer_size: int,
+        seed: int | None = None,
+        reshuffle_each_iteration: bool | None = None,
+        name: str | None = None,
+    ) -> Self:
+        """Elements in random order, as far as a buffer of ``buffer_size`` elements allows.
+
+        Args:
+            buffer_size: Elements held in memory; the number of all elements shuffles perfectly.
+                Directly after a TFRecordDataset with ``indexed=True`` that takes no memory: the
+                records are read in random order.
+            seed: Makes the order the same in every run and on every machine. With a seed, shards of
+                indexed records are made of the order of all records: each has other records in
+                every epoch, and together they have all of them.
+            reshuffle_each_iteration: Use a new order in every iteration, the default. It depends on
+                the epoch: see :meth:`set_epoch`.
+
+        Raises:
+            ValueError: ``buffer_size`` is below 1.
+        """
+        again = True
+        if reshuffle_each_iteration is not None:
+            again = boolean("reshuffle_each_iteration", reshuffle_each_iteration)
+        return self._next(Shuffle(self._stage, buffer_size, seed, again), "shuffle")
+
+    def shuffle_batch(
+        self,
+        batch_size: int,
+        capacity: int,
+        min_after_dequeue: int,
+        seed: int | None = None,
+        allow_smaller_final_batch: bool = False,
+    ) -> Dataset[Value]:
+        """Random batches, with the two thresholds of TensorFlow 1's ``tf.train.shuffle_batch``.
+
+        Args:
+            batch_size: Elements of a batch.
+            capacity: Elements held in memory at most.
+            min_after_dequeue: Elements that stay in the buffer until the source ends. Batches are
+                given as soon as there are more, while the buffer is still growing.
+            seed: As for :meth:`shuffle`.
+            allow_smaller_final_batch: Keep a last batch of fewer elements.
+
+        Raises:
+            ValueError: ``min_after_dequeue`` is below 1 or above ``capacity``.
+        """
+        least, most = integer("min_after_dequeue", min_after_dequeue), integer("capacity", capacity)
+        if not 1 <= least <= most:
+            raise ValueError(
+                f"min_after_dequeue must be within [1, capacity], found {least} and capacity {most}"
+            )
+        smaller = boolean("allow_smaller_final_batch", allow_smaller_final_batch)
+        shuffled = Shuffle(self._stage, most, seed, True, least)
+        return self._next(shuffled, "shuffle_batch").batch(batch_size, drop_remainder=not smaller)
+
+    def repeat(self, count: int | None = None, name: str | None = None) -> Self:
+        """The elements ``count`` times over; forever if ``count`` is None or -1.
+
+        A pass may have no elements, as one of a filter: ``count`` passes are made all the same.
+        Without a count, such a pass is the end.
+
+        Example:
+            >>> [int(x) for x in Dataset.range(2).repeat(2)]
+            [0, 1, 0, 1]
+        """
+        return self._next(take_skip_repeat.Repeat(self._stage, count), "repeat")
+
+    def shard(self, num_shards: int, index: int, name: str | None = None) -> Self:
+        """Every ``num_shards``-th element, beginning with element ``index``.
+
+        All elements are read; `shard_source` reads only one share of the data.
+
+        Raises:
+            ValueError: ``num_shards`` is below 1, or ``index`` not within [0, num_shards).
+
+        Example:
+            >>> [int(x) for x in Dataset.range(5).shard(2, 1)]
+            [1, 3]
+        """
+        return self._next(stages.Shard(self._stage, num_shards, index).narrowed(), "shard")
+
+    def shard_source(self, num_shards: int, index: int, rule: ShardRule = "even") -> Self:
+        """The same pipeline over one share of the data at its source: each shard reads only its own
+        data.
+
+        Shards are contiguous records if these are numbered (``indexed=True``, arrays), else whole
+        files (file i is in shard i mod num_shards), and every num_shards-th element of a generator.
+        All shards together have every record once, except as the rule says. Elements that ``take``,
+        ``skip`` or ``shard`` chose before are divided as a whole. For hosts with several
+        workers each: ``shard_source(hosts * workers, host * workers + worker)``.
+
+        Args:
+            num_shards: How many shards.
+            index: The index of the shard, from 0.
+            rule: "even": sizes differ by one record at most. "drop": equal sizes; the remaining
+                records are in no shard. "pad": equal sizes; the last shards repeat the first
+                records. "drop" and "pad" need numbered records, except that "drop" takes generators
+                and what ``take``, ``skip`` or ``shard`` chose.
+
+        Raises:
+            ValueError: There is no such shard or rule; the rule needs an index; or elements were
+                chosen from an order that other processes do not know, of a shuffle without a seed.
+
+        Warns:
+            TfwireWarning: There are fewer files than shards.
+
+        Example:
+            >>> [list(map(int, Dataset.range(5).shard_source(2, i, "pad"))) for i in range(2)]
+            [[0, 1, 2], [3, 4, 0]]
+        """
+        num_shards, index = check_shard(num_shards, index)
+        indexed_records.check_rule(rule)
+        return self._next(self._stage.sharded(num_shards, index, rule), self._name)
+
+    def concatenate(self, dataset: Dataset[Element], name: str | None = None) -> Dataset[Element]:
+        """The elements of this dataset, then those of another.
+
+        :meth:`shard_source` divides each of them.
+
+        Raises:
+            TypeError: ``dataset`` is not a Dataset.
+
+        Example:
+            >>> [int(x) for x in Dataset.range(2).concatenate(Dataset.range(2))]
+            [0, 1, 0, 1]
+        """
+        check_dataset(dataset)
+        return self._dataset(Concatenate((self._stage, dataset._stage)), "concatenate")
+
+    def enumerate(
+        self, start: int = 0, name: str | None = None
+    ) -> Dataset[tuple[np.int64, Element]]:
+        """Pairs of a number, from ``start`` on, and an element.
+
+        Example:
+            >>> [(int(i), x) for i, x in Dataset.from_tensor_slices(["a", "b"]).enumerate(1)]
+            [(1, b'a'), (2, b'b')]
+        """
+        return self._dataset(Enumerate(self._stage, start), "enumerate")
+
+    def unbatch(self, name: str | None = None) -> Dataset[Value]:
+        """The rows of every element, one by one.
+
+        Raises:
+            ValueError: On iteration: a leaf is a scalar, or leaves have different first axes.
+
+        Example:
+            >>> [int(x) for x in Dataset.range(3).batch(2).unbatch()]
+            [0, 1, 2]
+        """
+        return self._dataset(Unbatch(self._stage), "unbatch")
+
+    def cache(self, filename: str = "", name: str | None = None) -> Self:
+        """The same elements; the first whole pass keeps them in memory, in the order of that pass.
+
+        Every process keeps its own. Shuffle after it, so that epochs differ.
+
+        Args:
+            filename: "", as in TensorFlow; there is no cache in files.
+
+        Raises:
+            ValueError: ``filename`` is not "".
+
+        Example:
+            >>> dataset = Dataset.range(3).map(float).cache()
+            >>> list(dataset) == list(dataset)
+            True
+        """
+        if not isinstance(filename, str):
+            raise TypeError(f"filename must be a str, found {type(filename).__name__}")
+        if filename != "":
+            raise ValueError(
+                "cache keeps elements in memory: filename must be ''; write_records makes files"
+            )
+        return self._next(Cache(self._stage), "cache")
+
+    def set_epoch(self, epoch: int) -> None:
+        """Sets the number of the next epoch, as ``set_epoch`` of torch's samplers does.
+
+        Orders that are drawn again in every epoch depend on their seeds and this number alone.
+        Without a call, a dataset counts its passes, from 0 in every process. Processes that share
+        the data by :meth:`shard_source` must agree on it, and a process that is restarted goes on
+        at the epoch that is due.
+
+        Args:
+            epoch: The number of the next pass over this dataset, and over others made of the same
+                shuffled one. Later passes count on from there.
+
+        Raises:
+            ValueError: ``epoch`` is negative.
+
+        Example:
+            >>> dataset = Dataset.range(8).shuffle(8, seed=1)
+            >>> first, second = list(dataset), list(dataset)
+            >>> dataset.set_epoch(1)
+            >>> second == list(dataset)
+            True
+        """
+        Epochs(self._stage).set_next(integer("epoch", epoch, 0))
+
+    def prefetch(self, buffer_size: int, name: str | None = None) -> Self:
+        """The same elements, made ahead by a thread.
+
+        Args:
+            buffer_size: How many elements to make ahead. 0: none, without a thread. -1 (AUTOTUNE):
+                a number chosen by tfwire.
+
+        Raises:
+            ValueError: ``buffer_size`` is below -1.
+        """
+        count = integer("buffer_size", buffer_size)
+        if count < -1:
+            raise ValueError(f"buffer_size must be at least 0, or -1 (AUTOTUNE), found {count}")
+        count = _AUTO_PREFETCH if count == -1 else count
+        return self._next(Prefetch(self._stage, count) if count else self._stage, "prefetch")

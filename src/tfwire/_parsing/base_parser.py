@@ -1,0 +1,383 @@
+"""BaseParser: what Parser and SequenceParser share."""
+
+from __future__ import annotations
+
+from abc import abstractmethod
+from collections import deque
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from typing import TYPE_CHECKING, Any, Generic, TypeVar, overload
+
+from tfwire._base.arguments import boolean, choice, integer
+from tfwire._base.native import lib
+from tfwire._base.strings import Spans, message_slices
+from tfwire._parsing.failure import ParseFailure, Place, message_keys, parse_error
+from tfwire._parsing.features import FixedLenFeature
+from tfwire._parsing.fields import Column, with_objects
+from tfwire._parsing.native_session import Out, Schema, Session
+from tfwire._parsing.parse_file import FileBatches
+from tfwire._parsing.single import (
+    SingleSession,
+    batch_names,
+    is_scalar,
+    single_message,
+    single_name,
+    unwrap,
+)
+from tfwire._parsing.spec import Plan
+from tfwire._parsing.split_batches import results_of_batches
+from tfwire._records.reading.batch_reader import BatchReader
+from tfwire._records.reading.publishing_markers import Markers
+from tfwire._records.reading.unit_block import Block
+
+if TYPE_CHECKING:
+    from typing_extensions import Self
+
+    from tfwire._base.aliases import (
+        BytesAs,
+        BytesLike,
+        DetectedCompressionType,
+        Input,
+        OnCorrupt,
+        OnParseError,
+        StorageOptions,
+        SupportsSerialize,
+    )
+    from tfwire._examples.column_types import Messages
+    from tfwire._records.reading.damage import RecordPosition
+
+# Bytes of a file read at a time. Less would fit the L2 cache, but every read costs some Python.
+_BUFFER_SIZE = 1 << 21
+
+
+Batch = TypeVar("Batch")
+Single = TypeVar("Single")
+
+
+def _unchanged(value: Any) -> Any:
+    return value
+
+
+def _fixed_only(schemas: Sequence[Schema | None]) -> Schema | None:
+    """The schema, if it is for Examples and has only FixedLenFeatures; else None."""
+    schema, *others = schemas
+    if schema is None or others:
+        return None
+    features = schema.plan.features.values()
+    return schema if all(isinstance(f, FixedLenFeature) for f in features) else None
+
+
+def _place(record: int | None, names: Any) -> Place:
+    """Where a record of a batch came from."""
+    named = names is not None and record is not None and record < len(names)
+    return Place(None, record, names[record] if named else None)
+
+
+class BaseParser(Generic[Batch, Single]):
+    """A compiled specification. Parser and SequenceParser make results of the columns."""
+
+    _needs_windows = False  # whether every record must be seen, not only its columns
+    _parameters: tuple[str, ...] = ()  # names of the specifications, as arguments
+
+    def _start(
+        self, schemas: Sequence[Schema | None], bytes_as: BytesAs, empty_is_missing: bool
+    ) -> None:
+        """What ``__init__`` does when the specifications are compiled."""
+        choice("bytes_as", bytes_as, ("object", "column"))
+        empty_is_missing = boolean("empty_is_missing", empty_is_missing)
+        self._plans: Sequence[Plan | None] = [
+            None if schema is None else schema.plan for schema in schemas
+        ]
+        self._schemas = tuple(s if s is None else s.with_own_memory() for s in schemas)
+        held = [None if plan is None else plan.features for plan in self._plans]
+        self._init: dict[str, Any] = dict(zip(self._parameters, held, strict=False))
+        self._init |= {"bytes_as": bytes_as, "empty_is_missing": empty_is_missing}
+        self._flags = lib.TFW_EMPTY_IS_MISSING if empty_is_missing else 0
+        self._finish: Callable[[Any], Any] = with_objects if bytes_as == "object" else _unchanged
+        self._sessions: list[Session] = []
+        self._blocks: deque[Block] = deque()  # unused ones, as the sessions
+        self._short = _fixed_only(self._schemas)
+        self._single_sessions: list[SingleSession] = []
+
+    @classmethod
+    def _of(cls, schemas: Sequence[Schema | None]) -> Self:
+        """A parser of compiled specifications."""
+        parser = cls.__new__(cls)
+        parser._start(schemas, "object", False)
+        return parser
+
+    def __getstate__(self) -> dict[str, Any]:
+        return self._init
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        self.__init__(**state)  # type: ignore[misc]
+
+    @overload
+    def parse(self, serialized: bytes | bytearray | memoryview, out: None = None) -> Single: ...
+    @overload
+    def parse(self, serialized: Messages, out: Out | None = None) -> Batch: ...
+    def parse(
+        self, serialized: Messages | bytes | bytearray | memoryview, out: Out | None = None
+    ) -> Batch | Single:
+        """Parses a batch.
+
+        Args:
+            serialized: A list, tuple, iterable or object array of bytes-like objects, a
+                BytesColumn, or an object whose ``numpy()`` is one. A single byte string is parsed
+                as by ``parse_single``, as in TensorFlow.
+            out: Arrays to write to, by key: for FixedLenFeatures of numbers, C-contiguous and
+                aligned, of the column's dtype and shape; the first dimension may be larger. Other
+                arrays are new. The given ones must not be resized before this returns.
+
+        Returns:
+            As described for the class, with a first dimension of the batch.
+
+        Raises:
+            ParseError: A message does not fit; ``record_index`` is its number.
+            TypeError, ValueError: ``serialized`` or ``out`` has a wrong type or shape.
+        """
+        parsed: Batch | Single
+        [parsed] = self._parse_batches(serialized, None, out)
+        return parsed
+
+    def parse_single(self, serialized: BytesLike | SupportsSerialize) -> Single:
+        """Parses one message.
+
+        Args:
+            serialized: A bytes-like object, or an object whose ``numpy()`` is one.
+
+        Returns:
+            As described for the class: numpy scalars and bytes for the shape ``[]``, else arrays.
+
+        Raises:
+            ParseError: The message does not fit.
+            TypeError, ValueError: ``serialized`` is not a byte string.
+        """
+        single: Single = self._parse_single(serialized, None)
+        return single
+
+    def parse_file(
+        self,
+        paths: Input | Iterable[Input],
+        batch_size: int = 1024,
+        *,
+        compression_type: DetectedCompressionType = "auto",
+        verify: bool = True,
+        on_corrupt: OnCorrupt = "raise",
+        on_parse_error: OnParseError = "raise",
+        num_threads: int = 1,
+        drop_remainder: bool = False,
+        receipt: bool = False,
+        max_record_size: int | None = 2**30,
+        storage_options: StorageOptions = None,
+    ) -> FileBatches[Batch]:
+        """Reads record files and parses their records in batches, all in C.
+
+        Batches may span files. Every intact record before an error is delivered before the error is
+        raised, in a batch that may be incomplete.
+
+        Args:
+            paths: A path, a URL, a path of universal_pathlib, a binary file object, or an iterable
+                of them, as for ``read_records``.
+            batch_size: Records of a batch; the last may have fewer.
+            compression_type: None or "", "GZIP", "ZLIB", or "auto" looks at the first bytes.
+            verify: Check the checksums of payloads. Those of lengths are always checked.
+            on_corrupt: What to do at damage: "raise", "skip", "tail" or "stop", as for
+                ``read_records``.
+            on_parse_error: What to do at a record that does not fit: "raise", or "skip": leave it
+                out, note it and warn at the end.
+            num_threads: Above 1, this many threads read and parse whole batches ahead, 2 MiB or
+                more each, and of a list of compressed files this many are inflated at a time, as
+                by ``read_records``. The batches are the same.
+            drop_remainder: Leave out an incomplete last batch.
+            receipt: Fingerprint the records, for the iterator's ``receipt``.
+            max_record_size: Longer records are damage; None: no limit.
+            storage_options: fsspec's options of the filesystem of URLs.
+
+        Returns:
+            An iterator and context manager: batches as ``parse`` gives them, ``.skipped`` (damaged
+            regions), ``.parse_errors`` and ``.num_parse_errors`` (records left out), ``close()``.
+
+        Raises:
+            ValueError, TypeError: An argument is not valid.
+            DataLossError, OSError, ParseError: From the iterator, with file and record number.
+
+        Example:
+            >>> _ = tfw.write_records("labels.tfrecord", [{"label": i} for i in range(5)])
+            >>> parser = tfw.Parser({"label": tfw.FixedLenFeature([], tfw.int64)})
+            >>> for batch in parser.parse_file("labels.tfrecord", batch_size=2):
+            ...     print(batch["label"])
+            [0 1]
+            [2 3]
+            [4]
+        """
+        return self._parse_from(
+            None,
+            paths,
+            batch_size,
+            compression_type=compression_type,
+            verify=verify,
+            on_corrupt=on_corrupt,
+            on_parse_error=on_parse_error,
+            num_threads=num_threads,
+            drop_remainder=drop_remainder,
+            receipt=receipt,
+            max_record_size=max_record_size,
+            storage_options=storage_options,
+        )
+
+    def _parse_from(
+        self,
+        start: RecordPosition | None,
+        paths: Input | Iterable[Input],
+        batch_size: int,
+        *,
+        compression_type: Any,
+        on_corrupt: Any,
+        max_record_size: int | None,
+        num_threads: int,
+        drop_remainder: bool,
+        verify: bool = True,
+        on_parse_error: Any = "raise",
+        receipt: bool = False,
+        storage_options: StorageOptions = None,
+    ) -> FileBatches[Batch]:
+        """As parse_file, from a position in the first file on."""
+        batch_size = integer("batch_size", batch_size, 1)
+        num_threads = integer("num_threads", num_threads, 1)
+        drop_remainder = boolean("drop_remainder", drop_remainder)
+        verify, receipt = boolean("verify", verify), boolean("receipt", receipt)
+        skip = choice("on_parse_error", on_parse_error, ("raise", "skip")) == "skip"
+        # Threads verify payloads side by side, unless what is read depends on what is damaged.
+        apart = num_threads > 1 and on_corrupt in ("raise", "tail") and not (skip or receipt)
+        reader = BatchReader(
+            paths,
+            compression_type,
+            verify=verify,
+            on_corrupt=on_corrupt,
+            max_record_size=max_record_size,
+            buffer_size=_BUFFER_SIZE,
+            receipt=receipt,
+            start=start,
+            markers=Markers(),
+            num_inflated=num_threads,
+            storage_options=storage_options,
+        )
+        return FileBatches(
+            self,
+            reader,
+            batch_size,
+            skip=skip,
+            num_threads=num_threads,
+            verify=verify and apart,
+            drop_remainder=drop_remainder,
+        )
+
+    def _parse_batches(
+        self, serialized: Any, size: int | None, out: Out | None = None, names: Any = None
+    ) -> list[Any]:
+        """As parse, cut into batches of a size; None: one batch, which may be empty, or one
+        message."""
+        serialized = unwrap(serialized)
+        if is_scalar(serialized):
+            return [self._parse_single(serialized, names)]
+        if names is not None:
+            names = batch_names(names)
+        count, slices = message_slices(serialized)
+        session = self._acquire()
+        try:
+            session.begin(count, out)
+            parsed = 0
+            for spans in slices:
+                self._append(session, spans, names)
+                parsed += spans.num_spans
+            if parsed != count:  # the rest of the columns is not initialized
+                raise ValueError(f"serialized had {count} messages at first, then {parsed}")
+            return list(self._batches(session.take(count), count, size or max(1, count)))
+        except ParseFailure as failure:  # of the batch as a whole
+            raise parse_error(failure, _place(failure.record, names)) from None
+        finally:
+            self._sessions.append(session)
+
+    def _append(self, session: Session, spans: Spans, names: Any) -> None:
+        """Parses a slice of a batch."""
+        try:
+            session.parse(spans.data, spans.data_len, spans.spans, spans.num_spans, spans.flags)
+        except ParseFailure as failure:
+            record = failure.record
+            if record is None:
+                raise
+            keys = self._keys(spans.message(record), failure)
+            raise parse_error(failure, _place(spans.first + record, names), keys) from None
+
+    def _parse_single(self, serialized: Any, name: Any) -> Any:
+        message = serialized
+        if type(message) is not bytes:
+            message = single_message(unwrap(serialized))
+        if name is not None:
+            name = single_name(name)
+        if self._short is None:
+            return self._parse_one(message, name)
+        try:
+            session = self._single_sessions.pop()
+        except IndexError:
+            session = SingleSession(self._short, self._flags, self._init["bytes_as"] == "column")
+        try:
+            return session.parse(message)
+        except ParseFailure as failure:
+            raise parse_error(failure, Place(name=name), self._keys(message, failure)) from None
+        finally:
+            self._single_sessions.append(session)
+
+    def _parse_one(self, message: Any, name: Any) -> Any:
+        """Parses one record of any specification."""
+        session = self._acquire()
+        try:
+            session.begin(1)
+            session.parse_one(message)
+            return self._single(session.take(1))
+        except ParseFailure as failure:
+            raise parse_error(failure, Place(name=name), self._keys(message, failure)) from None
+        finally:
+            self._sessions.append(session)
+
+    def _acquire(self) -> Session:
+        """A session for this thread, until it is appended to the unused ones again."""
+        try:
+            return self._sessions.pop()
+        except IndexError:
+            return Session(self._schemas, self._flags)
+
+    @abstractmethod
+    def _batches(self, parts: list[list[Column]], count: int, size: int) -> Iterator[Any]:
+        """Results from the columns of count records, in batches of a size."""
+
+    @abstractmethod
+    def _single(self, parts: list[list[Column]]) -> Any:
+        """The result from the columns of one record."""
+
+    def _dicts(
+        self, plan: Plan | None, columns: list[Column], count: int, size: int
+    ) -> Iterator[dict[Any, Any]]:
+        """The results of a plan for every batch."""
+        fields = {} if plan is None else plan.fields
+        finish = self._finish
+        if count <= size:
+            yield {key: finish(field.batch(columns, count)) for key, field in fields.items()}
+            return
+        values: list[Iterator[Any]] = [
+            results_of_batches(field, columns, count, size, finish) for field in fields.values()
+        ]
+        for _ in range(0, count, size):
+            yield dict(zip(fields, map(next, values), strict=True))  # and keeps no reference
+
+    def _dict(self, plan: Plan | None, columns: list[Column]) -> dict[Any, Any]:
+        """The results of a plan for one record."""
+        if plan is None:
+            return {}
+        return {key: self._finish(field.single(columns)) for key, field in plan.fields.items()}
+
+    def _keys(self, message: Any, failure: ParseFailure) -> list[Any] | None:
+        """The keys of a message, if a feature is missing from it."""
+        if failure.reason != "missing":
+            return None
+        return message_keys(message, sequence=len(self._plans) == 2, lists=failure.list)

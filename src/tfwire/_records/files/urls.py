@@ -1,0 +1,244 @@
+"""URLs and paths of fsspec: filesystems, patterns, and errors that name the URL."""
+
+from __future__ import annotations
+
+import errno
+import os
+from collections.abc import Iterable, Iterator, Mapping
+from importlib import import_module
+from typing import Any
+
+from tfwire._base.text import printable, show_path
+from tfwire._records.files.remote_errors import raise_naming
+
+INDEX_SUFFIX = ".tfwindex"  # of the index that is saved beside a record file
+
+# What to install for a protocol. fsspec names the others.
+_PACKAGE_OF = {
+    "abfs": "adlfs",
+    "abfss": "adlfs",
+    "az": "adlfs",
+    "gcs": "gcsfs",
+    "gs": "gcsfs",
+    "hf": "huggingface_hub",
+    "http": "aiohttp",
+    "https": "aiohttp",
+    "s3": "s3fs",
+    "s3a": "s3fs",
+}
+
+
+class ObjectPath(str):
+    """A URL, and how to open it.
+
+    Args:
+        url: The URL, or its name for messages.
+        options: fsspec's options of its filesystem.
+        fs: Its filesystem; None: fsspec chooses it.
+        path: Its path in ``fs``.
+        listed: Whether it came in a list or by a pattern: it may belong to a set of shards.
+
+    Attributes:
+        following: The object that is read after this one, where that is known.
+        prepared: A source that reads this object already, for whoever opens it next; or None.
+    """
+
+    options: dict[str, Any]
+    fs: Any
+    path: str | None
+    listed: bool
+    following: ObjectPath | None
+    prepared: Any
+
+    def __new__(
+        cls,
+        url: str,
+        options: Mapping[str, Any] | None = None,
+        fs: Any = None,
+        path: str | None = None,
+        listed: bool = False,
+    ) -> ObjectPath:
+        made = super().__new__(cls, url)
+        made.options, made.fs, made.path = dict(options or {}), fs, path
+        made.listed = listed
+        made.following = made.prepared = None
+        return made
+
+    def alone(self) -> ObjectPath:
+        """A copy that knows no other object: no object after it is fetched ahead."""
+        return ObjectPath(self, self.options, self.fs, self.path, self.listed)
+
+    def forget_following(self) -> None:
+        """Closes what reads the following object already: nobody will open it."""
+        if self.following is not None:
+            prepared, self.following.prepared = self.following.prepared, None
+            if prepared is not None:
+                prepared.close()
+
+    def __reduce__(self) -> Any:
+        return ObjectPath, (str(self), self.options, self.fs, self.path, self.listed)
+
+    @property
+    def is_pattern(self) -> bool:
+        """Whether it is a pattern. The question mark before the query of a web page makes none."""
+        first = next(link for link in self.split("::") if "://" in link)
+        if first.startswith(("http://", "https://")):
+            return "*" in first.split("?")[0]
+        return any(letter in first for letter in "*?[")
+
+    def beside(self, suffix: str) -> ObjectPath:
+        """The object whose name has a suffix, in the same filesystem."""
+        links = self.split("::")
+        number = next(i for i, link in enumerate(links) if "://" in link or len(links) == 1)
+        links[number] += suffix
+        path = None if self.path is None else self.path + suffix
+        return ObjectPath("::".join(links), self.options, self.fs, path)
+
+    def locate(self, again: bool = False) -> tuple[Any, str]:
+        """The filesystem, and the path in it.
+
+        Args:
+            again: The process has forked: make a new filesystem.
+
+        Raises:
+            ImportError: fsspec, or the library of the protocol, is not installed.
+            ValueError: fsspec does not know the protocol, or not these options.
+        """
+        if self.fs is None:
+            return _locate(str(self), self.options)
+        fs = type(self.fs)(*self.fs.storage_args, **self.fs.storage_options) if again else self.fs
+        return fs, self.path or ""
+
+
+def below_caches(fs: Any) -> Any:
+    """The filesystem that a local cache of fsspec is a cache of; any other is itself."""
+    while any(kind.__name__ == "CachingFileSystem" for kind in type(fs).__mro__):
+        fs = fs.fs
+    return fs
+
+
+def is_url(path: Any) -> bool:
+    """Whether a path is a URL, for fsspec."""
+    return isinstance(path, str) and "://" in path
+
+
+def is_object_path(value: Any) -> bool:
+    """Whether a value is a path of universal_pathlib, or of another library with ``fs`` and
+    ``path``, that is not a path of the system."""
+    if isinstance(value, (str, bytes, os.PathLike)) or hasattr(value, "read"):
+        return False
+    fs = getattr(value, "fs", None)
+    return isinstance(getattr(value, "path", None), str) and hasattr(fs, "cat_file")
+
+
+def with_storage_options(path: Any, storage_options: Mapping[str, Any] | None = None) -> Any:
+    """An input or output with its storage_options: a URL or an object path as ObjectPath, anything
+    else as it is.
+
+    Raises:
+        TypeError: ``storage_options`` is not a mapping with str keys.
+        ValueError: The path has a filesystem of its own.
+    """
+    if storage_options is not None and not isinstance(storage_options, Mapping):
+        raise TypeError(
+            f"storage_options must be a mapping, found {type(storage_options).__name__}"
+        )
+    for key in storage_options or ():
+        if not isinstance(key, str):
+            found = type(key).__name__
+            raise TypeError(f"every key of storage_options must be a str, found {found}")
+    if is_object_path(path):
+        if storage_options:
+            raise ValueError(
+                "storage_options are for URLs: a path of universal_pathlib has a filesystem"
+            )
+        return ObjectPath(path.fs.unstrip_protocol(path.path), None, path.fs, path.path)
+    if isinstance(path, bytes):
+        path = os.fsdecode(path)
+    if is_url(path) and not isinstance(path, ObjectPath):
+        return ObjectPath(path, storage_options)
+    return path
+
+
+def import_fsspec(url: str) -> Any:
+    """The module.
+
+    Raises:
+        ImportError: It is not installed.
+    """
+    try:
+        return import_module("fsspec")
+    except ImportError:
+        raise ImportError(
+            f"{show_path(url)}: URLs need fsspec; pip install 'tfwire[remote]'"
+        ) from None
+
+
+def _locate(url: str, options: dict[str, Any]) -> tuple[Any, str]:
+    fsspec = import_fsspec(url)
+    try:
+        fs, path = fsspec.core.url_to_fs(url, **options)
+    except ImportError as error:
+        protocols = [link.split("://")[0] for link in url.split("::")]
+        packages = [_PACKAGE_OF[name] for name in protocols if name in _PACKAGE_OF]
+        hint = f"pip install {' '.join(packages)}" if packages else str(error)
+        name = packages[0] if packages else "a library"
+        raise ImportError(f"{show_path(url)}: needs {name}; {hint}") from error
+    except (TypeError, ValueError, AttributeError, LookupError) as error:  # of its constructor
+        hint = " with these storage_options" if options else ""
+        raise ValueError(
+            f"{show_path(url)}: cannot be opened{hint}: {printable(str(error))}"
+        ) from error
+    except Exception as error:
+        raise_naming(url, "the filesystem could not be made", error)
+    return fs, str(path)
+
+
+# ---- Patterns ------------------------------------------------------------------------------------
+
+
+def expand(path: Any) -> Iterator[Any]:
+    """The objects that match the pattern in a URL, in the order of their names, without the indexes
+    beside them. Anything else is itself: shells expand the patterns of local files.
+
+    Raises:
+        FileNotFoundError: No object matches.
+    """
+    if not isinstance(path, ObjectPath) or not path.is_pattern:
+        yield path
+        return
+    fs, pattern = path.locate()
+    try:
+        names = [pattern] if fs.exists(pattern) else sorted(fs.glob(pattern))
+    except Exception as error:
+        raise_naming(path, "the pattern could not be expanded", error)
+    if not pattern.endswith(INDEX_SUFFIX):
+        names = [name for name in names if not name.endswith(INDEX_SUFFIX)]
+    if not names:
+        raise FileNotFoundError(errno.ENOENT, "no object matches the pattern", str(path))
+    yield from linked(ObjectPath(_named(path, fs, name), path.options, fs, name) for name in names)
+
+
+def linked(paths: Iterable[Any]) -> list[Any]:
+    """Copies of paths, in which each object knows the one after it."""
+    found: list[Any] = []
+    following: Any = None
+    for path in reversed(list(paths)):
+        if isinstance(path, ObjectPath):
+            path = ObjectPath(path, path.options, path.fs, path.path, listed=True)
+            path.following = following if isinstance(following, ObjectPath) else None
+        following = path
+        found.append(path)
+    return found[::-1]
+
+
+def _named(url: str, fs: Any, name: str) -> str:
+    """The URL of an object that a pattern has found."""
+    links = url.split("::")
+    if len(links) == 1:
+        return str(fs.unstrip_protocol(name))
+    number = next(i for i, link in enumerate(links) if "://" in link)
+    if "://" not in name:
+        name = f"{links[number].split('://')[0]}://{name}"
+    links[number] = name
+    return "::".join(links)

@@ -1,0 +1,1 @@
+"""Records by number: RecordIndex, its files, and random access."""

@@ -1,0 +1,295 @@
+"""Index files, in the binary form and in the text of tfrecord2idx."""
+
+from __future__ import annotations
+
+import os
+import struct
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+import numpy as np
+
+from tfwire._base.errors import DataLossError
+from tfwire._base.native import ffi, lib
+from tfwire._records.files.byte_sinks import replace_file
+from tfwire._records.files.byte_sources import open_regular
+from tfwire._records.files.paths import Path
+from tfwire._records.files.urls import ObjectPath
+from tfwire._records.frames import FRAME
+from tfwire._records.index.offset_checks import identity_saved
+from tfwire._records.remote.objects import RemoteObject
+from tfwire._records.remote.upload import RemoteSink
+
+if TYPE_CHECKING:
+    from tfwire._base.aliases import Compression
+
+Array = np.ndarray[Any, Any]
+_INDEX_MAGIC = b"TFWINDEX"
+# Of a file, and of an object: with the text of its version after the lengths.
+_INDEX_VERSION, _OBJECT_INDEX_VERSION = 1, 2
+_COMPRESSIONS_BY_NUMBER: list[Compression] = ["", "ZLIB", "GZIP"]  # TensorFlow's numbers
+# Magic, version, compression, file size, mtime in ns, fingerprint, bytes per length, records.
+_HEADER = struct.Struct("<8sIIQqIIQ")
+_CHECKSUM = _TEXT_LENGTH = struct.Struct("<I")
+_MOST_TEXT = 1 << 16  # bytes of an object's version
+_FETCHED = 1 << 23  # of an index that is an object, by the first request
+# A larger index is read only if the record file can hold that many records. Deflate expands a byte
+# to at most 1032, and a line of text has two numbers of at most 19 digits.
+_SURELY_READ = 1 << 20
+_MOST_INFLATED = 1032
+_LINE_BYTES = 42
+_TEXT_AT_ONCE = 1 << 20
+
+
+class Contents(NamedTuple):
+    """The contents of a saved index.
+
+    Attributes:
+        compression: "", "ZLIB" or "GZIP".
+        size, mtime_ns, fingerprint: As of RecordIndex.
+        lengths: Bytes of each payload; int64.
+        version: As of RecordIndex.
+    """
+
+    compression: Compression
+    size: int
+    mtime_ns: int
+    fingerprint: int
+    lengths: Array
+    version: str | None = None
+
+
+def write_index(path: Path, contents: Contents, like: Path | None = None) -> int:
+    """Writes an index, atomically: it appears when it is complete. Returns its checksum.
+
+    Args:
+        path: The index.
+        contents: Its contents.
+        like: A file whose permissions a new index must not exceed.
+    """
+    compression, size, mtime_ns, fingerprint, lengths, version = contents
+    width = 8 if len(lengths) and int(lengths.max()) >= 1 << 32 else 4
+    number = _COMPRESSIONS_BY_NUMBER.index(compression)
+    kind = _INDEX_VERSION if version is None else _OBJECT_INDEX_VERSION
+    header = _HEADER.pack(
+        _INDEX_MAGIC, kind, number, size, mtime_ns, fingerprint, width, len(lengths)
+    )
+    body = lengths.astype(f"<u{width}").tobytes()
+    if version is not None:
+        text = version.encode()[:_MOST_TEXT]
+        body += _TEXT_LENGTH.pack(len(text)) + text
+    checksum = int(lib.tfw_crc32c_mask(_crc(body, _crc(header))))
+    _replace(path, [header, body, _CHECKSUM.pack(checksum)], like)
+    return checksum
+
+
+def _replace(path: Path, pieces: list[bytes], like: Path | None) -> None:
+    """As ``replace_file``, also for an object."""
+    if not isinstance(path, ObjectPath):
+        replace_file(path, pieces, None if isinstance(like, ObjectPath) else like)
+        return
+    sink = RemoteSink(path)
+    try:
+        sink.write(pieces)
+    except BaseException:
+        sink.discard()
+        raise
+    sink.close()
+
+
+def read_index(path: Path, record_path: Path, size: int) -> tuple[Contents, str | None]:
+    """Reads an index, and no more bytes than an index of the record file can have.
+
+    Args:
+        path: The index.
+        record_path, size: The record file and its bytes.
+
+    Returns:
+        The contents; and the identity of the file, or the version of the object, in which these
+        lengths were found, or None.
+
+    Raises:
+        DataLossError: It is damaged, of an unknown version, or has more records than fit into the
+            file.
+        OSError: It cannot be read.
+    """
+    if isinstance(path, ObjectPath):
+        contents, _ = _contents(path, _fetched_index(path, record_path, size))
+        return contents, contents.version
+    with _opened(path) as file:
+        length = os.fstat(file.fileno()).st_size
+        contents, checksum = _read(file, length, path, record_path, size)
+        return contents, contents.version or identity_saved(file.fileno(), checksum)
+
+
+def read_contents(file: Any, length: int, path: Path, record_path: Path, size: int) -> Contents:
+    """As read_index, from a file object of ``length`` bytes."""
+    return _read(file, length, path, record_path, size)[0]
+
+
+def _read(file: Any, length: int, path: Path, record_path: Path, size: int) -> tuple[Contents, int]:
+    header = file.read(_HEADER.size)
+    _check_fits(path, header, length, record_path, size)
+    return _contents(path, header + file.read(length - len(header)))
+
+
+def _fetched_index(path: ObjectPath, record_path: Path, size: int) -> bytes:
+    """The bytes of an index that is an object, by one request unless it is long."""
+    data = RemoteObject.read_small(path, 0, _FETCHED)
+    if len(data) == _FETCHED:
+        _, kind, _, _, _, _, width, count = _HEADER.unpack_from(data)
+        length, most = _HEADER.size + count * width + _CHECKSUM.size, 0
+        if kind == _OBJECT_INDEX_VERSION:
+            length, most = length + _TEXT_LENGTH.size, _MOST_TEXT
+        if length + most > _FETCHED:
+            _check_fits(path, data[: _HEADER.size], length, record_path, size)
+            # One byte again: the index may end here, and a range without bytes fails.
+            data += RemoteObject.read_small(path, _FETCHED - 1, length + most)[1:]
+    _check_fits(path, data[: _HEADER.size], len(data), record_path, size)
+    return data
+
+
+def _check_fits(path: Path, header: bytes, length: int, record_path: Path, size: int) -> None:
+    """Refuses an index that is malformed, or has more records than fit into the file."""
+    compression, count = _checked_header(path, header, length)
+    if length > _SURELY_READ and not _fits(compression, count, size):
+        raise stale(record_path, path, f"{count} records", f"{size} bytes")
+
+
+def _contents(path: Path, data: bytes) -> tuple[Contents, int]:
+    """What the bytes of an index say, unless they are damaged, and their checksum."""
+    checksum = _checked_crc(path, data)
+    _, kind, number, size, mtime_ns, fingerprint, width, count = _HEADER.unpack_from(data)
+    lengths = np.frombuffer(data, f"<u{width}", count, _HEADER.size)
+    if count and int(lengths.max()) > (1 << 62) // count:  # so that no sum overflows
+        raise _damaged(path, "its lengths add up to more bytes than any file has")
+    version = None
+    if kind == _OBJECT_INDEX_VERSION:
+        at = _HEADER.size + count * width
+        text = data[at + _TEXT_LENGTH.size : -_CHECKSUM.size]
+        if _TEXT_LENGTH.unpack_from(data, at)[0] != len(text):
+            raise _damaged(path, f"its version does not fit its {len(data)} bytes")
+        version = text.decode(errors="replace")
+    compression = _COMPRESSIONS_BY_NUMBER[number]
+    facts = compression, size, mtime_ns, fingerprint, lengths.astype(np.int64), version
+    return Contents(*facts), checksum
+
+
+def _opened(path: Path) -> Any:
+    """Opens an index. It must be a regular file: a pipe may never end."""
+    source = open_regular(path)
+    if source is None:
+        raise _damaged(path, "it is not a regular file")
+    fd = source.detach()
+    return os.fdopen(fd, "rb")
+
+
+def _checked_header(path: Path, header: bytes, length: int) -> tuple[Compression, int]:
+    """Compression and number of records, from the header of an index."""
+    if header[: len(_INDEX_MAGIC)] != _INDEX_MAGIC:
+        raise _damaged(path, f"it does not begin with {_INDEX_MAGIC.decode()}")
+    if length < _HEADER.size + _CHECKSUM.size:
+        raise _damaged(path, f"its {length} bytes are less than an empty index takes")
+    _, kind, number, _, _, _, width, count = _HEADER.unpack(header)
+    if kind not in (_INDEX_VERSION, _OBJECT_INDEX_VERSION):
+        raise _damaged(path, f"it has version {kind}, this is version {_INDEX_VERSION}")
+    expected = _HEADER.size + count * width + _CHECKSUM.size
+    fits = expected == length
+    if kind == _OBJECT_INDEX_VERSION:
+        fits = 0 <= length - expected - _TEXT_LENGTH.size <= _MOST_TEXT
+    if number >= len(_COMPRESSIONS_BY_NUMBER) or width not in (4, 8) or not fits:
+        raise _damaged(path, f"{count} lengths of {width} bytes do not fit its {length} bytes")
+    return _COMPRESSIONS_BY_NUMBER[number], count
+
+
+def _checked_crc(path: Path, data: bytes) -> int:
+    stored: int = _CHECKSUM.unpack_from(data, len(data) - _CHECKSUM.size)[0]
+    computed = lib.tfw_crc32c_mask(lib.tfw_crc32c(0, data, len(data) - _CHECKSUM.size))
+    if stored != computed:
+        raise _damaged(path, f"its checksum is 0x{computed:08x}, but it says 0x{stored:08x}")
+    return stored
+
+
+def _fits(compression: Compression, count: int, size: int) -> bool:
+    """Whether a file of this size can hold ``count`` records."""
+    return count * int(FRAME) <= size * (_MOST_INFLATED if compression else 1)
+
+
+def offsets_of_lengths(lengths: Array) -> Array:
+    """Where records of these lengths begin if there are no gaps, and where the last ends."""
+    offsets = np.zeros(len(lengths) + 1, np.int64)
+    np.cumsum(lengths, dtype=np.int64, out=offsets[1:])
+    offsets[1:] += FRAME * np.arange(1, len(offsets), dtype=np.int64)
+    return offsets
+
+
+# ---- The text form of tfrecord2idx -------------------------------------------------------------
+
+
+def write_text(path: Path, offsets: Array, like: Path | None = None) -> None:
+    """As ``write_index``, but one line "offset size" per record; sizes include the frame."""
+    lines = zip(offsets[:-1].tolist(), np.diff(offsets).tolist(), strict=True)
+    _replace(path, ["".join(map("%d %d\n".__mod__, lines)).encode()], like)
+
+
+def read_text(path: Path, record_path: Path, size: int, compression: Compression) -> Array:
+    """The offsets in a text index, and the end of the last record.
+
+    Args:
+        path: The text.
+        record_path, size, compression: The record file.
+
+    Raises:
+        DataLossError: The lines are not pairs of numbers, leave gaps, or are more than fit into the
+            file.
+        OSError: It cannot be read.
+    """
+    ends = [np.zeros(1, np.int64)]
+    with _opened(path) as file:
+        length = os.fstat(file.fileno()).st_size
+        if length > _SURELY_READ and not _fits(compression, length // _LINE_BYTES, size):
+            raise stale(record_path, path, f"{length} bytes of text", f"{size} bytes")
+        number = 0
+        while lines := file.readlines(_TEXT_AT_ONCE):
+            table = _pairs(path, b"".join(lines).split())
+            ends.append(_record_ends(path, table, int(ends[-1][-1]), number))
+            number += len(table)
+    return np.concatenate(ends)
+
+
+def _pairs(path: Path, words: list[bytes]) -> Array:
+    """The numbers of some lines, as rows of two."""
+    try:
+        return np.fromiter(map(int, words), np.int64, len(words)).reshape(-1, 2)
+    except (ValueError, OverflowError):
+        raise _damaged(path, "it is not made of lines 'offset size'") from None
+
+
+def _record_ends(path: Path, table: Array, begin: int, number: int) -> Array:
+    """Where the records of some lines end; the first must begin at ``begin``."""
+    begins, sizes = table[:, 0], table[:, 1]
+    ends = begins + sizes
+    before = np.append(begin, ends)[: len(ends)]
+    wrong = np.flatnonzero((begins != before) | (sizes < FRAME) | (ends < begins))
+    if len(wrong):
+        line = number + wrong[0] + 1
+        raise _damaged(path, f"line {line} does not go on where the one before it ends")
+    return ends
+
+
+def _crc(data: bytes, value: int = 0) -> int:
+    return int(lib.tfw_crc32c(value, ffi.from_buffer(data), len(data)))
+
+
+def stale(path: Any, index_path: Any, expected: str, found: str) -> DataLossError:
+    """The error for an index that does not fit its file."""
+    return DataLossError(
+        f"{os.fspath(path)}: {os.fspath(index_path)} is stale: it is for {expected}, the file has "
+        f"{found}",
+        path=path,
+        reason="index",
+    )
+
+
+def _damaged(path: Path, text: str) -> DataLossError:
+    message = f"{os.fspath(path)}: not a usable index: {text}"
+    return DataLossError(message, path=path, reason="index")

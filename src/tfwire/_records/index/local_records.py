@@ -1,0 +1,306 @@
+"""Reads records of one file by number: with pread, or by decompressing up to them."""
+
+from __future__ import annotations
+
+import os
+import threading
+from collections.abc import Iterator, Sequence
+from threading import get_ident
+from typing import Any
+
+import numpy as np
+
+from tfwire._base import system
+from tfwire._base.errors import DataLossError
+from tfwire._base.iterator_threads import is_waited_for, turn_at
+from tfwire._base.native import DAMAGE_REASONS, check, damaged_record_error, ffi, lib, new_error
+from tfwire._base.strings import strings_from_spans
+from tfwire._records.files.byte_sources import FileSource, read_at
+from tfwire._records.files.paths import Path
+from tfwire._records.frames import FRAME
+from tfwire._records.index.offset_checks import FileLayout
+from tfwire._records.reading.batch_reader import BatchReader
+from tfwire._records.reading.native_batches import span_table
+from tfwire._records.remote.random_ranges import RemoteFile
+
+Array = np.ndarray[Any, Any]
+
+_HEADER, _FOOTER, _OK = lib.TFW_HEADER_SIZE, lib.TFW_FOOTER_SIZE, lib.TFW_OK
+_read_record = lib.tfw_read_record
+# Memory that no thread reads into, each with a view of its bytes. A list's pop and append are
+# atomic.
+_rooms: list[tuple[Any, Any]] = []
+
+_FETCH_BYTES = 1 << 18  # of records, which are copied while they are in the cache
+RECORDS_PER_FETCH = 4096
+
+# From this payload size, reading header and footer separately costs less than copying the payload
+# out of the whole record.
+_LONG_PAYLOAD_BYTES = 1 << 15
+
+# glibc returns free memory at the end of its heap to the system, by default from 128 KiB on. Each
+# list of records would then take its memory page fault by page fault. After a block with a mapping
+# of its own has been freed, glibc keeps up to twice the size of that block.
+_KEPT_BY_HEAP = 1 << 24
+
+
+class FileAccess:
+    """Records of an uncompressed file, for any number of threads and forked processes.
+
+    Args:
+        source: The file. It is closed when this object and all its calls have ended.
+        offsets: Of all records, and the end of the last.
+        known: True if the offsets were found in this very file.
+
+    Attributes:
+        at_once: How many records to ask for at a time when all are read.
+    """
+
+    at_once = RECORDS_PER_FETCH
+
+    def __init__(self, source: FileSource, offsets: Array, known: bool = False) -> None:
+        self._source = source
+        self._layout = FileLayout(source, offsets, known)
+        self._path: Path = source.path or ""
+        self._array = offsets
+        self._offsets = offsets.data  # a memoryview: its items cost half of an array's
+        self._spare: list[tuple[Array, Array]] = []  # buffers not in use
+        np.empty(_KEPT_BY_HEAP // 2, np.uint8)  # freed at once
+
+    def one(self, number: int) -> bytes:
+        """One record, verified."""
+        fd, offsets = self._source.fd, self._offsets
+        begin, end = offsets[number], offsets[number + 1]
+        length = end - begin - FRAME
+        if length < 0 or begin < 0:  # somebody has changed the offsets
+            raise stale_at(self._path, number, "no record has its offsets")
+        if length >= _LONG_PAYLOAD_BYTES:
+            return self._long(number, begin, end)
+        try:
+            room, view = _rooms.pop()
+        except IndexError:
+            room = ffi.new("uint8_t[]", _LONG_PAYLOAD_BYTES + FRAME)
+            view = ffi.buffer(room)
+        try:
+            status = _read_record(fd, begin, end - begin, room)
+            payload: bytes = view[_HEADER : end - begin - _FOOTER]
+        finally:
+            _rooms.append((room, view))
+        if status != _OK:
+            return self._reread(number)
+        if number >= self._layout.checked:
+            self._check_number(number)
+        return payload
+
+    def _long(self, number: int, begin: int, end: int) -> bytes:
+        """A long record, read to where it stays."""
+        fd, length = self._source.fd, end - begin - FRAME
+        self._check_size(number, end)
+        header = system.pread(fd, _HEADER, begin)
+        payload = read_at(fd, length, begin + _HEADER)
+        footer = system.pread(fd, _FOOTER, end - _FOOTER)
+        if len(header) == _HEADER and len(payload) == length and len(footer) == _FOOTER:
+            status = lib.tfw_verify_record(header, payload, length, footer, ffi.NULL)
+            if status == _OK:
+                if number >= self._layout.checked:
+                    self._check_number(number)
+                return payload
+        payload = b""  # frees its memory before it is read again
+        return self._reread(number)
+
+    def _reread(self, number: int) -> bytes:
+        """A record whose read was short, or that did not verify: raises the error."""
+        return self._fetch(np.array([number], np.int64))[0]
+
+    def again(self) -> FileAccess:
+        """Access for another iterator."""
+        return self
+
+    def many(self, numbers: Array) -> Iterator[Sequence[bytes]]:
+        """Records in increasing order of their numbers, verified, in pieces of some 100 KiB."""
+        sizes = self._array[numbers + 1] - self._array[numbers]
+        if len(numbers) and sizes.mean() >= _LONG_PAYLOAD_BYTES:
+            yield from ([self.one(number)] for number in numbers.tolist())
+            return
+        first = 0
+        while first < len(numbers):
+            if sizes[first] > _FETCH_BYTES:
+                records: Sequence[bytes] = [self.one(int(numbers[first]))]
+            else:
+                records = self._fetch(numbers[first : first + RECORDS_PER_FETCH])
+            yield records
+            first += len(records)
+
+    def _fetch(self, numbers: Array) -> Sequence[bytes]:
+        """The first of these records, one or more."""
+        try:
+            room, spans = self._spare.pop()
+        except IndexError:  # threads may share this object
+            room, spans = _new_room(_FETCH_BYTES)
+        done, error = ffi.new("size_t *"), new_error()
+        while True:
+            status = lib.tfw_fetch(
+                self._source.fd,
+                ffi.from_buffer("int64_t[]", self._array),
+                ffi.from_buffer("int64_t[]", numbers),
+                len(numbers),
+                ffi.from_buffer("uint8_t[]", room),
+                len(room),
+                ffi.from_buffer("tfw_span[]", spans),
+                done,
+                error,
+            )
+            if status != lib.TFW_NEED_SPACE or done[0]:
+                break
+            number = int(numbers[0])
+            self._check_size(number, self._offsets[number + 1])
+            if error.expected > (self._source.size() or 0):  # somebody has changed the offsets
+                raise stale_at(self._path, number, "no record has its offsets")
+            room, spans = _new_room(error.expected)
+        if status < 0 and not done[0]:  # else the next call raises, after these
+            self._fail(status, error)
+        if numbers[done[0] - 1] >= self._layout.checked:
+            self._check_number(int(numbers[done[0] - 1]))
+        records = strings_from_spans(room, spans[: done[0]])
+        if len(room) == _FETCH_BYTES:
+            self._spare.append((room, spans))
+        return records
+
+    def _check_size(self, number: int, end: int) -> None:
+        """Refuses a record that does not fit into the file, before memory is allocated for it: the
+        index is wrong, or the file was cut."""
+        size = self._source.size() or 0
+        if end > size:
+            begin = self._offsets[number]
+            raise DataLossError(
+                f"{os.fspath(self._path)}: record {number} at byte {begin}: takes {end - begin} "
+                f"bytes but the file ends at byte {size}; the index is stale, or the file was cut",
+                path=self._path,
+                offset=begin,
+                record_index=number,
+                reason="truncated",
+            )
+
+    def _check_number(self, number: int) -> None:
+        """Refuses a record that verifies but has another number: a record before it is not where
+        the index says."""
+        wrong = self._layout.first_wrong(number)
+        if wrong is not None:
+            text = f"record {wrong} is of another length than the index says"
+            raise stale_at(self._path, number, text, self._offsets[number])
+
+    def _fail(self, status: int, error: Any) -> None:
+        if status not in DAMAGE_REASONS:
+            check(status, error, self._source.path)
+        found = damaged_record_error(status, error, self._source.path)
+        if status != lib.TFW_E_DATA_CRC:
+            found.args = (f"{found}; the index is stale, or the record is damaged",)
+        try:
+            raise found
+        finally:
+            del found  # its traceback would keep the file open
+
+
+def _new_room(size: int) -> tuple[Array, Array]:
+    return np.empty(size, np.uint8), np.empty((RECORDS_PER_FETCH, 2), np.uint64)
+
+
+class StreamAccess:
+    """Records of a compressed file. It is read up to a record; for an earlier one it is read again.
+
+    One thread at a time reads. A forked child reads from the beginning. So does a call that the
+    thread inside waits for: one in a signal handler, or in a thread that works for an iterator.
+
+    Args:
+        source: The file, or an object. It stays open: another file may get its name.
+        compression: "GZIP" or "ZLIB".
+        offsets: Of all records, and the end of the last.
+    """
+
+    at_once = RECORDS_PER_FETCH
+
+    def __init__(self, source: FileSource | RemoteFile, compression: str, offsets: Array) -> None:
+        self._source = source
+        self._path: Path = source.path or ""
+        self._compression = compression
+        self._offsets = offsets
+        self._restart()
+
+    def _restart(self) -> None:
+        self._pid = os.getpid()
+        self._lock = threading.Lock()
+        self._inside = 0  # the thread that holds the lock; 0: none
+        self._reader: BatchReader | None = None
+        self._batch: Any = None  # the current one
+
+    def one(self, number: int) -> bytes:
+        """One record, verified."""
+        return self._take(np.array([number], np.int64))[0]
+
+    def again(self) -> StreamAccess:
+        """Access for another iterator, with a position of its own."""
+        return StreamAccess(self._source, self._compression, self._offsets)
+
+    def many(self, numbers: Array) -> Iterator[Sequence[bytes]]:
+        """Records in increasing order of their numbers, verified, in pieces."""
+        first = 0
+        while first < len(numbers):
+            records = self._take(numbers[first:])
+            yield records
+            first += len(records)
+
+    def _take(self, numbers: Array) -> Sequence[bytes]:
+        """The first of these records, and those in the same batch."""
+        if self._pid != os.getpid():
+            self._restart()
+        thread = get_ident()
+        turn = None if self._inside == thread else turn_at(self._lock, self._waits_for_this_thread)
+        if turn is None:
+            return self.again()._take(numbers)
+        with turn:
+            self._inside = thread  # before anything that a signal handler can interrupt
+            try:
+                batch = self._batch_with(int(numbers[0]))
+                return self._strings(batch, numbers)
+            except BaseException:
+                self._batch = self._reader = None
+                raise
+            finally:
+                self._inside = 0
+
+    def _waits_for_this_thread(self) -> bool:
+        return is_waited_for(self._inside)
+
+    def _batch_with(self, number: int) -> Any:
+        """Reads up to the batch that holds a record; from the beginning, for an earlier one."""
+        if self._reader is None or self._batch is None or number < self._batch.first_record:
+            source = self._source.duplicate()
+            self._reader = BatchReader(source, self._compression, max_record_size=None)
+            self._batch = self._reader.next()
+        while self._batch is not None and number >= self._batch.first_record + self._batch.count:
+            self._batch = self._reader.next()
+        if self._batch is None:
+            raise stale_at(self._path, number, "the file ends before it")
+        return self._batch
+
+    def _strings(self, batch: Any, numbers: Array) -> Sequence[bytes]:
+        within = numbers[: np.searchsorted(numbers, batch.first_record + batch.count)]
+        rows = span_table(batch)[within - batch.first_record]
+        begins = rows[:, 0] + (batch.offset - lib.TFW_HEADER_SIZE)
+        ends = begins + rows[:, 1] + FRAME
+        wrong = (begins != self._offsets[within]) | (ends != self._offsets[within + 1])
+        if wrong.any():
+            raise stale_at(self._path, int(within[wrong][0]), "it is not where the index says")
+        data = np.frombuffer(ffi.buffer(batch.data, batch.data_len), np.uint8)
+        return strings_from_spans(data, rows)
+
+
+def stale_at(path: Path, number: int, text: str, offset: int | None = None) -> DataLossError:
+    """The error for a record that is not what the index says."""
+    return DataLossError(
+        f"{os.fspath(path)}: record {number}: {text}; the index is stale",
+        path=path,
+        offset=offset,
+        record_index=number,
+        reason="index",
+    )

@@ -1,0 +1,418 @@
+"""TFRecordFile and TFRecordFiles: random access to records by number."""
+
+from __future__ import annotations
+
+import contextlib
+import itertools
+import os
+from abc import abstractmethod
+from bisect import bisect_right
+from collections import OrderedDict
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from typing import TYPE_CHECKING, Any, TypeVar, overload
+
+import numpy as np
+
+from tfwire._base.arguments import as_index, integer, slice_indices
+from tfwire._base.arrays import int64_array
+from tfwire._base.errors import DataLossError, public, warn
+from tfwire._base.html_display import html_of
+from tfwire._base.parallel_map import Check, ParallelMap, never_stopped
+from tfwire._base.text import plural
+from tfwire._records.files.byte_sources import FileSource
+from tfwire._records.files.paths import Path, absolute
+from tfwire._records.files.urls import ObjectPath
+from tfwire._records.index.freshness import check_index
+from tfwire._records.index.index_paths import indexed_path, indexed_paths, open_indexed
+from tfwire._records.index.local_records import FileAccess, StreamAccess
+from tfwire._records.index.record_index import RecordIndex
+from tfwire._records.index.remote_records import RemoteAccess
+from tfwire._records.reading.publishing_markers import Markers
+from tfwire._records.remote.random_ranges import RemoteFile
+
+if TYPE_CHECKING:
+    from tfwire._base.aliases import AnyPath, StorageOptions
+
+Array = np.ndarray[Any, Any]
+R = TypeVar("R", bound="_Records")
+_OBJECTS_AT_ONCE = 8  # whose indexes are loaded, or whose records are read
+
+
+class _Records:
+    """The sequence interface of TFRecordFile and TFRecordFiles."""
+
+    _count: int
+
+    def __len__(self) -> int:
+        return self._count
+
+    @abstractmethod
+    def _one(self, number: int) -> bytes: ...
+
+    @abstractmethod
+    def _ascending(self, numbers: Array) -> Iterator[Sequence[bytes]]:
+        """Records in increasing order of their numbers, in pieces."""
+
+    @overload
+    def __getitem__(self, key: int | np.integer[Any]) -> bytes: ...
+    @overload
+    def __getitem__(self, key: slice | Sequence[int] | Array) -> list[bytes]: ...
+    def __getitem__(self, key: Any) -> bytes | list[bytes]:
+        """A record, or a list of them.
+
+        Args:
+            key: A number, counted from the end if negative; a slice; or a list, tuple, range or
+                rank-1 array of numbers. Those records are read in the order of the file and
+                returned in the order of ``key``.
+
+        Raises:
+            IndexError: There is no such record.
+            DataLossError: A record is damaged, or the index is stale.
+            OSError: The file cannot be read.
+            ValueError: The file is closed.
+        """
+        if type(key) is int and 0 <= key < self._count:  # usual
+            return self._one(key)
+        try:
+            number = as_index(key)
+        except TypeError:
+            return self._many(self._numbers(key))
+        if not -self._count <= number < self._count:
+            raise IndexError(f"record {number} of {self._count}")
+        return self._one(number + self._count if number < 0 else number)
+
+    def __getitems__(self, keys: Sequence[int]) -> list[bytes]:
+        """As ``self[keys]``; torch's DataLoader calls this for a batch."""
+        return self[keys]
+
+    def _numbers(self, key: Any) -> Array:
+        """The numbers in a slice or a sequence, counted from the beginning."""
+        count = self._count
+        if isinstance(key, slice):
+            chosen = range(*slice_indices(key, count))
+            # The step of a slice of one record may be of any size.
+            step = chosen.step if len(chosen) > 1 else 1
+            return chosen.start + np.arange(len(chosen), dtype=np.int64) * step
+        # A set has no order. numpy would take the keys of a dict, and what an iterator gives.
+        if not hasattr(key, "__getitem__") or isinstance(key, Mapping):
+            raise _wrong_key(key)
+        found = np.asarray(key)
+        if found.shape == (0,):
+            found = found.astype(np.int64)
+        if found.dtype.kind in "Of":  # numpy makes these of integers above 64 bits
+            found = _integers(key)
+        if found.ndim != 1 or found.dtype.kind not in "iuO":
+            raise _wrong_key(key)
+        wrong = (found < -count) | (found >= count)
+        if wrong.any():
+            raise IndexError(f"record {found[wrong][0]} of {count}")
+        numbers = np.array(found, np.int64)
+        numbers[numbers < 0] += count
+        return numbers
+
+    def _many(self, numbers: Array) -> list[bytes]:
+        order = None
+        if (numbers[1:] < numbers[:-1]).any():
+            order = np.argsort(numbers, kind="stable")
+            numbers = numbers[order]
+        records = list(itertools.chain.from_iterable(self._ascending(numbers)))
+        if order is None:
+            return records
+        result = np.empty(len(records), object)
+        result[order] = records
+        return result.tolist()  # type: ignore[no-any-return]
+
+    def __iter__(self) -> Iterator[bytes]:
+        return itertools.chain.from_iterable(self._pieces())
+
+    @abstractmethod
+    def _pieces(self) -> Iterator[Sequence[bytes]]:
+        """All records in pieces."""
+
+    def _repr_html_(self) -> str | None:
+        """The first records as a table, for notebooks; None if they are closed."""
+        return None if self._is_closed else html_of(self)
+
+    @property
+    @abstractmethod
+    def _is_closed(self) -> bool: ...
+
+    @abstractmethod
+    def close(self) -> None:
+        """Closes the file. Closing again is allowed; calls in progress go on."""
+
+    def __enter__(self: R) -> R:
+        return self
+
+    def __exit__(self, *exc_info: object) -> None:
+        self.close()
+
+
+@public
+class TFRecordFile(_Records):
+    """The records of one file as a sequence of bytes.
+
+    Every read verifies the record's header, its length and its payload, so that even a wrong index
+    returns only records of the file. Threads and forked processes may share it. Unpickling it opens
+    the file again.
+
+    A compressed file is read up to the record that is asked for, and again from its beginning for
+    an earlier one: ask for many records at once.
+
+    Of an object, in an object store or on the web, records are read by ranges. Those that are less
+    than 64 KiB apart share one, of at most 8 MiB; several are in flight. Ask for many records at
+    once here, too. Without an index, the whole object is read to build one.
+
+    Args:
+        path: A regular file, or a URL.
+        index: A RecordIndex, or the path of a saved one; None: the one saved beside the file if it
+            fits the file, else one is built in memory.
+        storage_options: fsspec's options of the filesystem of URLs.
+
+    Attributes:
+        path: The file.
+        index: Its RecordIndex.
+
+    Raises:
+        DataLossError: The given index is stale or damaged, or the file cannot be indexed.
+        OSError: The file cannot be opened.
+
+    Example:
+        >>> with TFRecordFile("train.tfrecord") as records:
+        ...     print(len(records), records[-1], records[[2, 0]])
+        3 b'goat' [b'goat', b'cat']
+    """
+
+    def __init__(
+        self,
+        path: AnyPath,
+        index: RecordIndex | AnyPath | None = None,
+        *,
+        storage_options: StorageOptions = None,
+    ) -> None:
+        self.path: Path = (path := indexed_path("path", path, storage_options))
+        if index is None:
+            index = _fresh_index(path, Markers())
+        elif not isinstance(index, RecordIndex):
+            index = RecordIndex.load(path, indexed_path("index", index, storage_options))
+        self.index: RecordIndex = index
+        self._begin(open_indexed(path))
+
+    def _begin(self, source: FileSource | RemoteFile) -> None:
+        index = self.index
+        # An attribute, which may be anything by now.
+        offsets = int64_array("offsets", index.offsets)
+        if offsets.ndim != 1 or not len(offsets):
+            raise ValueError(
+                f"offsets must be of rank 1 and not empty, found shape {offsets.shape}"
+            )
+        self._count = len(index)
+        known = check_index(index, source)
+        self._records: FileAccess | StreamAccess | RemoteAccess | None
+        if index.compression:
+            self._records = StreamAccess(source, index.compression, offsets)
+        elif isinstance(source, RemoteFile):
+            self._records = RemoteAccess(source, offsets, known)
+        else:
+            self._records = FileAccess(source, offsets, known)
+
+    def _access(self) -> FileAccess | StreamAccess | RemoteAccess:
+        records = self._records
+        if records is None:
+            raise ValueError("the file is closed")
+        return records
+
+    def _one(self, number: int) -> bytes:
+        records = self._records  # as _access, which takes longer to call
+        return records.one(number) if records is not None else self._access().one(number)
+
+    def _ascending(self, numbers: Array) -> Iterator[Sequence[bytes]]:
+        return self._access().many(numbers)
+
+    def _pieces(self) -> Iterator[Sequence[bytes]]:
+        access = self._access().again()
+        for first in range(0, len(self), access.at_once):
+            end = min(first + access.at_once, len(self))
+            yield from access.many(np.arange(first, end, dtype=np.int64))
+
+    def close(self) -> None:
+        """Closes the file. Closing again is allowed; calls in progress go on."""
+        self._records = None
+
+    @property
+    def _is_closed(self) -> bool:
+        return self._records is None
+
+    def __repr__(self) -> str:
+        state = " closed" if self._is_closed else ""
+        return f"<TFRecordFile {os.fspath(self.path)!r} of {plural(len(self), 'record')}{state}>"
+
+    def __reduce__(self) -> Any:
+        return type(self), (self.path, self.index)
+
+
+@public
+class TFRecordFiles(_Records):
+    """The records of many files as one sequence of bytes; otherwise as TFRecordFile.
+
+    Args:
+        paths: A regular file or URL, or an iterable of them. URLs may be patterns.
+        max_open_files: How many files to keep open; others are opened when needed.
+        num_threads: How many files to index, or check against their saved indexes, at a time; with
+            URLs, at least 8. Only the speed depends on it.
+        storage_options: fsspec's options of the filesystem of URLs.
+
+    Attributes:
+        paths: List of the files.
+        indexes: List of their RecordIndexes.
+
+    Raises:
+        DataLossError, OSError: As TFRecordFile.
+
+    Example:
+        >>> with TFRecordFiles(["a.tfrecord", "b.tfrecord"]) as records:
+        ...     records[[3, 0]], len(records[np.random.default_rng(0).integers(4, size=32)])
+        ([b'four', b'one'], 32)
+    """
+
+    def __init__(
+        self,
+        paths: AnyPath | Iterable[AnyPath],
+        *,
+        max_open_files: int = 256,
+        num_threads: int = 1,
+        storage_options: StorageOptions = None,
+    ) -> None:
+        max_open_files = integer("max_open_files", max_open_files, 1)
+        num_threads = integer("num_threads", num_threads, 1)
+        self.paths: list[Path] = indexed_paths(paths, storage_options)
+        if any(isinstance(path, ObjectPath) for path in self.paths):
+            num_threads = max(num_threads, _OBJECTS_AT_ONCE)
+        markers = Markers()
+        self._locations = list(map(absolute, self.paths))  # valid also after a chdir
+        for path in self.paths:
+            _warn_if_half_published(path, markers)
+        with ParallelMap(_saved_or_built, self.paths, num_threads) as indexes:
+            self.indexes: list[RecordIndex] = list(indexes)
+        self._begin(max_open_files)
+
+    def _begin(self, max_open_files: int) -> None:
+        self._max_open_files = max_open_files
+        self._ends = list(itertools.accumulate(map(len, self.indexes)))
+        self._count = self._ends[-1] if self._ends else 0
+        self._open: OrderedDict[int, TFRecordFile] | None = OrderedDict()
+
+    def _file(self, number: int) -> TFRecordFile:
+        """A file, open. A file that is no longer kept closes when the last call on it has ended.
+
+        There is no lock, which a signal handler or a fork could find held. Of two threads, both may
+        open a file, and one of the two is kept.
+        """
+        kept = self._open
+        if kept is None:
+            raise ValueError("the files are closed")
+        file = kept.pop(number, None)
+        if file is None:
+            file = _open_at(self.paths[number], self.indexes[number], self._locations[number])
+        kept[number] = file
+        if len(kept) > self._max_open_files:
+            with contextlib.suppress(KeyError):  # others have removed all of them
+                kept.popitem(last=False)
+        return file
+
+    def _one(self, number: int) -> bytes:
+        file = bisect_right(self._ends, number)
+        return self._file(file)._one(number - self._first_number(file))
+
+    def _first_number(self, file: int) -> int:
+        return self._ends[file - 1] if file else 0
+
+    def _ascending(self, numbers: Array) -> Iterator[Sequence[bytes]]:
+        parts = list(self._by_file(numbers))
+        if not any(isinstance(self.paths[file], ObjectPath) for file, _ in parts):
+            for file, within in parts:
+                yield from self._file(file)._ascending(within)
+            return
+
+        def read(part: tuple[int, Array], check: Check) -> list[bytes]:
+            file, within = part
+            return list(itertools.chain.from_iterable(self._file(file)._ascending(within)))
+
+        with ParallelMap(read, parts, _OBJECTS_AT_ONCE) as found:  # which wait for answers
+            yield from found
+
+    def _by_file(self, numbers: Array) -> Iterator[tuple[int, Array]]:
+        """The files of some records in increasing order, and the numbers of these there."""
+        at = 0
+        while at < len(numbers):
+            file = bisect_right(self._ends, int(numbers[at]))
+            end = at + int(np.searchsorted(numbers[at:], self._ends[file]))
+            yield file, numbers[at:end] - self._first_number(file)
+            at = end
+
+    def _pieces(self) -> Iterator[Sequence[bytes]]:
+        for number in range(len(self.paths)):
+            yield from self._file(number)._pieces()
+
+    def close(self) -> None:
+        """Closes the files. Closing again is allowed; calls in progress go on."""
+        self._open = None
+
+    @property
+    def _is_closed(self) -> bool:
+        return self._open is None
+
+    def __repr__(self) -> str:
+        count, files = plural(len(self), "record"), plural(len(self.paths), "file")
+        return f"<TFRecordFiles: {count} in {files}>"
+
+    def __reduce__(self) -> Any:
+        return _reopen, (self.paths, self.indexes, self._max_open_files)
+
+
+def _reopen(paths: list[Any], indexes: list[RecordIndex], max_open_files: int) -> TFRecordFiles:
+    files = TFRecordFiles([])
+    files.paths, files.indexes, files._locations = paths, indexes, list(map(absolute, paths))
+    files._begin(max_open_files)
+    return files
+
+
+def _open_at(path: Path, index: RecordIndex, location: str) -> TFRecordFile:
+    """Opens a file where it was when the index was made or loaded."""
+    file = TFRecordFile.__new__(TFRecordFile)
+    file.path, file.index = path, index
+    file._begin(open_indexed(path, location))
+    return file
+
+
+def _integers(key: Any) -> Array:
+    """The items of a sequence as Python's integers."""
+    try:
+        items = [as_index(item) for item in key]
+    except TypeError:
+        raise _wrong_key(key) from None
+    return np.fromiter(items, object, len(items))
+
+
+def _wrong_key(key: Any) -> TypeError:
+    return TypeError(
+        "expected a record number, a slice or a sequence of record numbers, found "
+        f"{type(key).__name__}"
+    )
+
+
+def _fresh_index(path: Any, markers: Markers) -> RecordIndex:
+    """The index saved beside a file if it fits, else a new one."""
+    _warn_if_half_published(path, markers)
+    return _saved_or_built(path, never_stopped)
+
+
+def _warn_if_half_published(path: Any, markers: Markers) -> None:
+    if (problem := markers.find_problem(path)) is not None:
+        warn(problem)
+
+
+def _saved_or_built(path: Any, check: Check) -> RecordIndex:
+    with contextlib.suppress(OSError, DataLossError):
+        return RecordIndex.load(path)
+    return RecordIndex._build(path, "auto", check)

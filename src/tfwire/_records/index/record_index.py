@@ -1,0 +1,461 @@
+"""RecordIndex: the offset of every record of a file, and whether it still fits the file."""
+
+from __future__ import annotations
+
+import contextlib
+import errno
+import os
+import shutil
+from collections.abc import Iterable
+from typing import TYPE_CHECKING, Any, ClassVar, Literal
+
+import numpy as np
+
+from tfwire._base.arguments import boolean, integer
+from tfwire._base.arrays import int64_array
+from tfwire._base.errors import public
+from tfwire._base.parallel_map import Check, ParallelMap, never_stopped
+from tfwire._base.text import show_path
+from tfwire._records.files.byte_sources import FileSource
+from tfwire._records.files.compression import (
+    DETECT_SIZE,
+    Detected,
+    compression_name,
+    detect_compression,
+)
+from tfwire._records.files.paths import Path, absolute, local_path
+from tfwire._records.files.urls import ObjectPath, with_storage_options
+from tfwire._records.frames import FRAME
+from tfwire._records.index.file_format import (
+    Contents,
+    offsets_of_lengths,
+    read_index,
+    read_text,
+    stale,
+    write_index,
+    write_text,
+)
+from tfwire._records.index.find_offsets import offsets_in_file, offsets_in_stream
+from tfwire._records.index.freshness import check_index, fingerprint_of_file, fingerprint_of_object
+from tfwire._records.index.index_paths import (
+    index_path_of,
+    indexed_path,
+    indexed_paths,
+    open_indexed,
+    open_regular_file,
+)
+from tfwire._records.index.offset_checks import file_identity, save_identity
+from tfwire._records.reading.damage import Reading
+from tfwire._records.remote.random_ranges import RemoteFile
+from tfwire._records.remote.read_ahead import RemoteSource
+
+if TYPE_CHECKING:
+    from tfwire._base.aliases import (
+        AnyPath,
+        Compression,
+        DetectedCompressionType,
+        IntegerArray,
+        StorageOptions,
+    )
+
+Array = np.ndarray[Any, Any]
+
+
+@public
+class RecordIndex:
+    """The offset of every record of a file. Made by ``build``, ``load`` or ``read_text``.
+
+    It takes 8 bytes per record in memory, and 4 bytes when saved.
+
+    Attributes:
+        path: The record file.
+        compression: "", "ZLIB" or "GZIP".
+        size, mtime_ns: Size in bytes and time of modification of the file when it was indexed; of
+            an object in an object store the time is 0.
+        fingerprint: A checksum of samples from the whole file.
+        version: Size and version (ETag, or time) of an object when it was indexed; None: a file.
+
+    Example:
+        >>> index = RecordIndex.build("train.tfrecord")
+        >>> index
+        <RecordIndex of 3 records in 'train.tfrecord'>
+        >>> index.save()  # as train.tfrecord.tfwindex, where TFRecordFile looks for it
+    """
+
+    def __init__(
+        self,
+        path: Path,
+        offsets: Array,
+        compression: Compression,
+        size: int,
+        mtime_ns: int,
+        fingerprint: int,
+        version: str | None = None,
+    ) -> None:
+        self.path = path
+        self._made_of = path, absolute(path)  # valid also after a chdir
+        self.offsets = offsets
+        self.compression: Compression = compression
+        self.size = size
+        self.mtime_ns = mtime_ns
+        self.fingerprint = fingerprint
+        self.version = version
+
+    @property
+    def offsets(self) -> Array:
+        """Where the header of each record begins, and where the last record ends; int64 of shape
+        (records + 1,). In a compressed file they count decompressed bytes."""
+        offsets: Array = self._offsets
+        offsets.flags.writeable = False  # unpickled ones are
+        return offsets
+
+    @offsets.setter
+    def offsets(self, offsets: IntegerArray) -> None:
+        self._offsets = int64_array("offsets", offsets).view()
+        # The file, or the version of the object, in which the offsets were found; None: whatever
+        # they are, its headers have to say the same.
+        self._identity: str | None = None
+
+    # ---- Making one ---------------------------------------------------------------------------
+
+    @classmethod
+    def build(
+        cls,
+        path: AnyPath,
+        compression_type: DetectedCompressionType = "auto",
+        *,
+        storage_options: StorageOptions = None,
+    ) -> RecordIndex:
+        """Indexes a file by its headers. Payloads are not verified, and those longer than a page
+        are not read. Compressed files and objects are read to their end.
+
+        Args:
+            path: A regular file, or a URL.
+            compression_type: As for ``read_records``.
+            storage_options: fsspec's options of the filesystem of URLs.
+
+        Returns:
+            The index, in memory; ``save`` puts it beside the file.
+
+        Raises:
+            DataLossError: A header is damaged, or the file ends within a record.
+            OSError: The file cannot be read.
+            ValueError: Not a regular file, or an unknown compression_type.
+
+        Example:
+            >>> RecordIndex.build("train.tfrecord").offsets.tolist()
+            [0, 19, 38, 58]
+        """
+        named = compression_name(compression_type, auto=True)
+        return cls._build(indexed_path("path", path, storage_options), named, never_stopped)
+
+    @classmethod
+    def build_many(
+        cls,
+        paths: AnyPath | Iterable[AnyPath],
+        compression_type: DetectedCompressionType = "auto",
+        *,
+        num_threads: int = 1,
+        storage_options: StorageOptions = None,
+    ) -> list[RecordIndex]:
+        """Indexes several files side by side, as ``build`` indexes one.
+
+        Args:
+            paths: A regular file or URL, or an iterable of them. URLs may be patterns.
+            compression_type: As for ``read_records``.
+            num_threads: How many files to index at a time. Only the speed depends on it.
+            storage_options: As for ``build``.
+
+        Returns:
+            One index per file, in the order of ``paths``.
+
+        Raises:
+            DataLossError, OSError, ValueError: As ``build``, for the first file at fault.
+
+        Example:
+            >>> paths = ["a.tfrecord", "b.tfrecord"]
+            >>> for index in RecordIndex.build_many(paths, num_threads=2):
+            ...     index.save()
+        """
+        named = compression_name(compression_type, auto=True)
+        threads = integer("num_threads", num_threads, 1)
+        checked = indexed_paths(paths, storage_options)
+
+        def build(path: Path, check: Check) -> RecordIndex:
+            return cls._build(path, named, check)
+
+        with ParallelMap(build, checked, threads) as indexes:
+            return list(indexes)
+
+    @classmethod
+    def _build(cls, path: Path, named: Compression | Literal["auto"], check: Check) -> RecordIndex:
+        if isinstance(path, ObjectPath):
+            return cls._build_object(path, named, check)
+        auto = named == "auto"
+        source = open_regular_file(path)
+        try:
+            compression = _detected(source).compression if named == "auto" else named
+            status = os.fstat(source.fd)
+            identity = file_identity(status)
+            if compression:
+                offsets = offsets_in_stream(path, named, check)
+            else:
+                reading = Reading(source.path, "", auto)
+                offsets = offsets_in_file(source, status.st_size, reading, check)
+            index = cls._of(source, offsets, compression, status)
+            index._identity = identity
+            return index
+        finally:
+            source.close()
+
+    @classmethod
+    def _build_object(
+        cls, path: ObjectPath, named: Compression | Literal["auto"], check: Check
+    ) -> RecordIndex:
+        """Reads an object from its beginning to its end, by large ranges."""
+        file = RemoteFile(path)
+        source: RemoteSource = file.duplicate()
+        try:
+            compression = _detected(source).compression if named == "auto" else named
+            offsets = offsets_in_stream(source, named, check)
+        finally:
+            source.close()
+        return cls._of_object(file, offsets, compression)
+
+    @classmethod
+    def _of_object(cls, file: RemoteFile, offsets: Array, compression: Compression) -> RecordIndex:
+        fingerprint = fingerprint_of_object(file, offsets, compression)
+        file.check_unchanged()
+        index = cls(file.path, offsets, compression, file.size, 0, fingerprint, file.version)
+        index._identity = file.version
+        return index
+
+    @classmethod
+    def _of_written(cls, path: Path, offsets: Array, compression: Compression) -> RecordIndex:
+        """The index of a file whose offsets its writer noted."""
+        if isinstance(path, ObjectPath):
+            return cls._of_object(RemoteFile(path), offsets, compression)
+        source = open_regular_file(path)
+        try:
+            status = os.fstat(source.fd)
+            index = cls._of(source, offsets, compression, status)
+            index._identity = file_identity(status)
+            return index
+        finally:
+            source.close()
+
+    @classmethod
+    def load(
+        cls,
+        path: AnyPath,
+        index_path: AnyPath | None = None,
+        *,
+        ignore_mtime: bool = False,
+        storage_options: StorageOptions = None,
+    ) -> RecordIndex:
+        """Loads the saved index of a file, if it fits the file as it is now.
+
+        Args:
+            path: The record file, or its URL.
+            index_path: The index, also of a URL a local file; None: the path with ".tfwindex"
+                appended.
+            ignore_mtime: Accept another time of modification, for a file that was copied. Size and
+                fingerprint must still match. Objects that have the index of a file need not be
+                told so.
+            storage_options: fsspec's options of the filesystem of URLs.
+
+        Returns:
+            An index equal to the one saved.
+
+        Raises:
+            DataLossError: With the reason "index": the index is stale or damaged.
+            FileNotFoundError: There is no index; ``build`` or ``tfwire index`` makes one.
+            OSError: The index or the file cannot be read.
+            ValueError: Not a regular file.
+
+        Example:
+            >>> RecordIndex.build("train.tfrecord").save()
+            >>> len(RecordIndex.load("train.tfrecord"))
+            3
+        """
+        path = indexed_path("path", path, storage_options)
+        index_path = index_path_of(path, index_path, storage_options)
+        ignore_mtime = boolean("ignore_mtime", ignore_mtime)
+        source = open_indexed(path)
+        try:
+            size = source.size if isinstance(source, RemoteFile) else source.size() or 0
+            found, identity = _saved(index_path, path, size)
+            offsets = offsets_of_lengths(found.lengths)
+            facts = found.compression, found.size, found.mtime_ns, found.fingerprint
+            index = cls(path, offsets, *facts, found.version)
+            index._identity = identity
+            check_index(index, source, index_path, ignore_mtime)
+            if isinstance(source, RemoteFile):
+                index.version = source.version
+            else:
+                if found.version is not None:  # it was made of an object
+                    index.version = index._identity = None
+                if ignore_mtime:
+                    index.mtime_ns = os.fstat(source.fd).st_mtime_ns
+        finally:
+            source.close()
+        return index
+
+    @classmethod
+    def read_text(cls, path: AnyPath, index_path: AnyPath) -> RecordIndex:
+        """Reads an index in the text form of tfrecord2idx: lines "offset size".
+
+        The text does not identify its file: if it is stale, its records fail to verify.
+
+        Args:
+            path: The record file.
+            index_path: The text.
+
+        Returns:
+            The index; ``save`` writes it in tfwire's own format.
+
+        Raises:
+            DataLossError: With the reason "index": the text is malformed, leaves gaps or does not
+                end where the file ends.
+            OSError: The text or the file cannot be read.
+            ValueError: Not a regular file.
+
+        Example:
+            >>> RecordIndex.build("train.tfrecord").write_text("train.idx")
+            >>> RecordIndex.read_text("train.tfrecord", "train.idx").lengths.tolist()
+            [3, 3, 4]
+        """
+        path = local_path("path", path)
+        index_path = local_path("index_path", index_path)
+        source = open_regular_file(path)
+        try:
+            status = os.fstat(source.fd)
+            compression, sure = _detected(source)
+            offsets = read_text(index_path, path, status.st_size, compression)
+            if not sure and offsets[-1] == status.st_size:  # a plain file whose length is damaged
+                compression = ""
+            if not compression and offsets[-1] != status.st_size:
+                raise stale(path, index_path, f"{offsets[-1]} bytes", f"{status.st_size} bytes")
+            return cls._of(source, offsets, compression, status)
+        finally:
+            source.close()
+
+    @classmethod
+    def _of(
+        cls, source: FileSource, offsets: Array, compression: Compression, status: os.stat_result
+    ) -> RecordIndex:
+        size = status.st_size
+        fingerprint = fingerprint_of_file(source.fd, offsets, compression, size)
+        assert source.path is not None
+        return cls(source.path, offsets, compression, size, status.st_mtime_ns, fingerprint)
+
+    # ---- Saving it ----------------------------------------------------------------------------
+
+    def save(self, index_path: AnyPath | None = None) -> None:
+        """Saves the index. It appears when it is complete, with the permissions of the index that
+        it replaces; a new one is readable by no more users than the record file.
+
+        Args:
+            index_path: Where to save it; None: the path of the file with ".tfwindex" appended. A
+                URL has the storage_options of the record file's.
+
+        Raises:
+            OSError: It cannot be written.
+            shutil.SameFileError: index_path is the record file itself.
+
+        Example:
+            >>> RecordIndex.build("train.tfrecord").save("index of train")
+            >>> RecordIndex.load("train.tfrecord", "index of train")
+            <RecordIndex of 3 records in 'train.tfrecord'>
+        """
+        location = with_storage_options(self._location)
+        options = location.options if isinstance(location, ObjectPath) else None
+        index_path = index_path_of(location, index_path, options)
+        self._check_output(index_path)
+        facts = self.compression, self.size, self.mtime_ns, self.fingerprint
+        # The index of a copied file says nothing of the object that it was copied to.
+        version = self.version if self._identity is not None else None
+        checksum = write_index(index_path, Contents(*facts, self.lengths, version), location)
+        if self.version is None:
+            save_identity(index_path, self._identity, checksum)
+
+    def write_text(self, index_path: AnyPath) -> None:
+        """Writes the index in the text form of tfrecord2idx: lines "offset size", where sizes
+        include the frame of 16 bytes.
+
+        Args:
+            index_path: The text to write.
+
+        Raises:
+            OSError: It cannot be written.
+            shutil.SameFileError: index_path is the record file itself.
+
+        Example:
+            >>> from pathlib import Path
+            >>> RecordIndex.build("train.tfrecord").write_text("train.idx")
+            >>> print(Path("train.idx").read_text(), end="")
+            0 19
+            19 19
+            38 20
+        """
+        index_path = local_path("index_path", index_path)
+        self._check_output(index_path)
+        write_text(index_path, self.offsets, self._location)
+
+    @property
+    def _location(self) -> Path:
+        """Where the file is, also after a chdir."""
+        path, location = self._made_of
+        return location if path is self.path else self.path
+
+    def _check_output(self, index_path: Path) -> None:
+        """Refuses to overwrite the record file with its index."""
+        if str(index_path) == str(self._location):
+            raise shutil.SameFileError(f"{show_path(index_path)}: is the record file itself")
+        with contextlib.suppress(FileNotFoundError):
+            if os.path.samefile(index_path, self._location):
+                raise shutil.SameFileError(f"{show_path(index_path)}: is the record file itself")
+
+    # ---- Using it -----------------------------------------------------------------------------
+
+    @property
+    def lengths(self) -> Array:
+        """Bytes of each payload; int64 of shape (records,).
+
+        >>> RecordIndex.build("train.tfrecord").lengths.tolist()
+        [3, 3, 4]
+        """
+        lengths: Array = np.diff(self.offsets) - FRAME
+        return lengths
+
+    def __len__(self) -> int:
+        """The number of records."""
+        return len(self.offsets) - 1
+
+    def __eq__(self, other: object) -> bool:
+        """True if path, offsets and all other attributes are equal."""
+        if not isinstance(other, RecordIndex):
+            return NotImplemented
+        return self._header() == other._header() and np.array_equal(self.offsets, other.offsets)
+
+    __hash__: ClassVar[None] = None  # type: ignore[assignment]  # the attributes can be set
+
+    def _header(self) -> tuple[Any, ...]:
+        path = os.fsdecode(self.path)
+        return path, self.compression, self.size, self.mtime_ns, self.fingerprint, self.version
+
+    def __repr__(self) -> str:
+        return f"<RecordIndex of {len(self)} records in {os.fspath(self.path)!r}>"
+
+
+def _detected(source: FileSource | RemoteSource) -> Detected:
+    return detect_compression(source.peek(DETECT_SIZE))
+
+
+def _saved(index_path: Path, path: Path, size: int) -> tuple[Contents, str | None]:
+    """Reads a saved index. If there is none, the error says how to make one."""
+    try:
+        return read_index(index_path, path, size)
+    except FileNotFoundError:
+        text = "no such index; RecordIndex.build(path).save() or 'tfwire index FILE' makes one"
+        raise FileNotFoundError(errno.ENOENT, text, os.fspath(index_path)) from None

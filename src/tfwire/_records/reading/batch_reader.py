@@ -1,0 +1,466 @@
+"""Records of several files in batches: as C delivers them, and as bytes objects.
+
+    with BatchReader(paths, "auto", on_corrupt="skip") as reader:
+        while (batch := reader.next(1024)) is not None:
+            lib.tfw_parse(..., batch.data, batch.data_len, batch.spans, batch.count, ...)
+
+A batch is a ``tfw_batch *``. The reader owns its memory, which is valid until the next call of
+``next`` or ``close``. ``reader.path`` is its file, ``batch.first_record`` the number of its first
+record in that file. A batch never holds records of two files.
+"""
+
+from __future__ import annotations
+
+import itertools
+import operator
+import pickle
+import threading
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from typing import Any
+
+from tfwire._base.errors import warn
+from tfwire._base.native import ffi, lib
+from tfwire._base.shared_iterator import SharedIterator
+from tfwire._base.text import printable
+from tfwire._records.files.byte_sources import Source
+from tfwire._records.files.inflate_ahead import FilesAhead
+from tfwire._records.files.paths import Path, is_path
+from tfwire._records.files.urls import ObjectPath, is_url
+from tfwire._records.reading.damage import RecordPosition, SkippedRegions, TornTail, display_name
+from tfwire._records.reading.native_batches import (
+    LONG,
+    LongRecord,
+    Stretch,
+    record_numbers,
+    record_position,
+    span_table,
+)
+from tfwire._records.reading.open_source import input_paths, open_source
+from tfwire._records.reading.options import as_position, make_options
+from tfwire._records.reading.publishing_markers import Markers
+from tfwire._records.reading.receipts import Receipt, Tally
+from tfwire._records.reading.record_file import RecordFile
+from tfwire._records.reading.unit_block import Block
+
+_NO_MORE: Any = object()
+CLOSED = "the record iterator is closed"
+
+
+class BatchReader:
+    """Batches of whole, verified records from one file after another.
+
+    Only one thread may use it at a time; a second one gets RuntimeError. After a fork, parent and
+    child may both go on reading paths: each keeps its own position.
+
+    Args:
+        paths, compression_type, verify, on_corrupt, max_record_size, buffer_size, receipt, start,
+            storage_options: As for ``read_records``. Each file is opened when it is reached.
+        markers: Finds half-published sets of files, to warn about them; None: no warning.
+        num_inflated: How many compressed files of a list are inflated at a time.
+
+    Attributes:
+        path: The file of the last batch.
+        warn: Called with the text of every warning. Set this when reading from another thread, to
+            issue the warnings in the user's.
+
+    Raises:
+        ValueError, TypeError: An argument that is not valid.
+    """
+
+    def __init__(
+        self,
+        paths: Any,
+        compression_type: Any = "auto",
+        *,
+        verify: bool = True,
+        on_corrupt: str = "raise",
+        max_record_size: int | None = 2**30,
+        buffer_size: int | None = None,
+        receipt: bool = False,
+        start: RecordPosition | None = None,
+        markers: Markers | None = None,
+        num_inflated: int = 1,
+        storage_options: Mapping[str, Any] | None = None,
+    ) -> None:
+        self.path: Path | None = None
+        self.warn: Callable[[str], None] = warn
+        self._options = make_options(
+            compression_type, verify, on_corrupt, max_record_size, buffer_size, receipt=receipt
+        )
+        self._paths: Iterator[Any] = input_paths(paths, storage_options)
+        self._ahead: FilesAhead | None = None
+        # A generator may wait until the file before was read.
+        if num_inflated > 1 and self._options.compression and isinstance(paths, (list, tuple)):
+            self._ahead = FilesAhead(list(self._paths), self._options.compression, num_inflated)
+            self._paths = self._ahead
+        self._markers = markers
+        self._opened: Any = None  # the path of the file
+        self._file: RecordFile | None = None
+        self._source: Source | None = None  # of the file, also while it is being opened
+        self._interrupted = False
+        self._num_opened = 0
+        self._position = self._start = as_position("start", start)
+        self._tail: TornTail | None = None
+        self._skipped = SkippedRegions()
+        self._receipt = Receipt()  # of the files before the current one
+        self._file_crc32c: int | None = None
+        self._batch = ffi.new("tfw_batch *")
+        self._closed = False
+        self._lock = threading.Lock()
+
+    def next(
+        self, max_records: int = 0, block: Block | None = None, stretch: Stretch | None = None
+    ) -> Any:
+        """The next records of the current file, or of the next one that has some.
+
+        Args:
+            max_records: At most this many; 0: as many as are ready, up to a few thousand.
+            block: For ``next_into``.
+            stretch: What C can read by itself, it may: then the result has no records, and the
+                stretch is where they begin. Where it does not move, it is not asked again.
+
+        Returns:
+            A ``tfw_batch *`` of one record or more, valid until the next call; None at the end.
+
+        Raises:
+            DataLossError: As on_corrupt says; every record before the damage was returned. The
+                reader is closed.
+            OSError: A file cannot be opened or read. The reader is closed.
+            ValueError: The reader is closed.
+            RuntimeError: Another thread is using it.
+        """
+        with self._exclusive():
+            if self._closed:
+                raise ValueError("the reader is closed")
+            try:
+                while (file := self._file or self._open()) is not None:
+                    if stretch is not None and file.offer(stretch):
+                        self._batch.count = 0
+                        return self._batch
+                    if block is None:
+                        found = file.next(max_records, self._batch)
+                    else:
+                        found = file.next_into(block, max_records, self._batch)
+                    if found:
+                        return self._batch
+                    self._file_crc32c = file.file_crc32c
+                    self._finish_file()
+                return None
+            except StopIteration as error:  # a file object's; the caller would see a clean end
+                self._close()
+                raise RuntimeError("an input raised StopIteration") from error
+            except BaseException:
+                self._close()
+                raise
+
+    def next_into(self, block: Block, max_records: int) -> bool:
+        """Appends at most this many of the next records to a block; False at the end.
+
+        Raises:
+            As ``next``.
+        """
+        return self.next(max_records, block) is not None
+
+    def read_long(self) -> LongRecord | None:
+        """The next record, read straight into a bytes object where that is faster: for long records
+        of undamaged plain files.
+
+        Returns:
+            A record of the current file, or None: call ``next``. Until then, do not call ``next``.
+
+        Raises:
+            OSError, RuntimeError: As ``next``.
+        """
+        with self._exclusive():
+            return self._file.read_long() if self._file is not None else None
+
+    def _open(self) -> RecordFile | None:
+        """Opens the next file, if there is one."""
+        path = next(self._paths, _NO_MORE)
+        if path is _NO_MORE:
+            return None
+        self._num_opened += 1
+        self._opened = path
+        self._look_for_marker(path)
+        start, self._start = self._start, RecordPosition()
+        inflater = None if self._ahead is None else self._ahead.take()
+        self._source = source = open_source(path) if inflater is None else inflater.source
+        if self._interrupted:
+            source.interrupt()
+        self._file = RecordFile(source, self._options, start, inflater)
+        self.path = self._file.path
+        return self._file
+
+    def _look_for_marker(self, path: Any) -> None:
+        if (
+            self._markers is not None
+            and is_path(path)
+            and (isinstance(path, ObjectPath) or not is_url(path))
+        ):
+            problem = self._markers.find_problem(path)
+            if problem is not None:
+                self.warn(problem)
+
+    @property
+    def at_hand(self) -> bool:
+        """Whether the next records can be read without waiting: they are in a regular file."""
+        return self._file is None or self._file.at_hand
+
+    @property
+    def at_compressed(self) -> bool:
+        """Whether the current file is compressed."""
+        return self._file is not None and bool(self._file.compression)
+
+    @property
+    def num_skipped(self) -> int:
+        """How many regions were left out so far. Only for the thread that reads."""
+        file = self._file
+        return self._skipped.num_regions + (0 if file is None else file.num_skipped)
+
+    @property
+    def skipped(self) -> SkippedRegions:
+        """The regions left out so far, in the order of the files; the last may still grow."""
+        with self._exclusive():
+            regions = SkippedRegions()
+            regions.add(self._skipped)
+            if self._file is not None:
+                regions.add(self._file.skipped())
+            return regions
+
+    @property
+    def position(self) -> RecordPosition:
+        """Where the record after the last batch begins, in the file of that batch."""
+        with self._exclusive():
+            return self._position if self._file is None else self._file.position
+
+    @property
+    def place(self) -> tuple[int, RecordPosition]:
+        """The number of a file, and where the next record begins in it. Only for the thread that
+        reads."""
+        if self._file is None:
+            return self._num_opened, self._start
+        return self._num_opened - 1, self._file.reached
+
+    @property
+    def tail(self) -> TornTail | None:
+        """RecordFile.tail of the file that ended last."""
+        return self._tail
+
+    @property
+    def receipt(self) -> Receipt:
+        """The receipt of all batches delivered so far.
+
+        Raises:
+            ValueError: It was not asked for.
+        """
+        with self._exclusive():
+            self._check_receipt()
+            tally = self._file.tally if self._file is not None else None
+            return self._receipt + tally.receipt if tally is not None else self._receipt
+
+    @property
+    def file_crc32c(self) -> int | None:
+        """RecordFile.file_crc32c of the file that ended last.
+
+        Raises:
+            ValueError: It was not asked for.
+        """
+        self._check_receipt()
+        return self._file_crc32c
+
+    def _check_receipt(self) -> None:
+        if not self._options.receipt:
+            raise ValueError("receipts and checksums of files cost a little; ask for receipt=True")
+
+    def interrupt(self) -> None:
+        """Wakes a thread that waits for a pipe: it gets ValueError. Close the reader after this."""
+        self._interrupted = True
+        source = self._source
+        if source is not None:
+            source.interrupt()
+
+    def close(self) -> None:
+        """Closes the current file. Closing again is allowed."""
+        with self._exclusive():
+            self._close()
+
+    def _close(self) -> None:
+        self._closed = True
+        if self._ahead is not None:
+            self._ahead.close()
+        self._finish_file()
+        if isinstance(self._opened, ObjectPath):
+            self._opened.forget_following()
+
+    def _finish_file(self) -> None:
+        """Closes the current file and takes over its results; warns of what was left out."""
+        file, self._file, self._source = self._file, None, None
+        if file is None:
+            return
+        if file.tally is not None:
+            self._receipt += file.tally.receipt
+        self._position, self._tail = file.position, file.tail()
+        regions = file.skipped()
+        file.close()
+        self._skipped.add(regions)
+        if regions:
+            first = regions[0]
+            self.warn(
+                f"{printable(display_name(file.path))}: left out {regions.num_regions} damaged "
+                f"region(s), {regions.num_bytes} bytes in all, the first at record "
+                f"{first.record_index}, byte {first.begin} ({first.reason})"
+            )
+
+    def _exclusive(self) -> threading.Lock:
+        """The lock of the native reader. ``with`` on the lock itself is one step, which no
+        interrupt can leave half done.
+
+        Raises:
+            RuntimeError: Another thread holds it.
+        """
+        if self._lock.locked():
+            raise RuntimeError("the reader is in use, by another thread or by this one")
+        return self._lock
+
+    def __enter__(self) -> BatchReader:
+        return self
+
+    def __exit__(self, *exc_info: object) -> None:
+        self.close()
+
+    def __reduce__(self) -> Any:
+        raise TypeError("readers cannot be pickled; open the files again in the other process")
+
+
+# Below this mean length a pickle stream makes bytes objects faster than slices do.
+_SHORT = 2048
+
+
+class RecordBatches(SharedIterator[Iterator[bytes]]):
+    """The records of a reader as bytes objects, one iterator per batch.
+
+    Two threads may find in a shared chain that a batch is used up, and both ask for the next. The
+    second one then gets the same iterator again, so that no batch is dropped half-used.
+
+    Attributes:
+        reader: The reader; call it by ``exclusively``.
+    """
+
+    def __init__(self, reader: BatchReader) -> None:
+        super().__init__()
+        self.reader = reader
+        self._batch: Any = None
+        self._long: LongRecord | None = None  # instead of a batch
+        self._expect_long = False
+        self._current: Iterator[bytes] = iter(())
+        self._before = reader.position  # of the last batch asked for
+        self._dropped = Receipt()  # of the records that close took back
+        self._closed_at: RecordPosition | None = None
+        self._stream = ffi.new("uint8_t[]", 1)
+        self._stream_len = ffi.new("size_t *")
+
+    def step(self) -> Iterator[bytes]:
+        """The next batch, or what is left of the current one."""
+        if operator.length_hint(self._current):
+            return self._current
+        self._before = self.reader.position
+        self._long = None  # its memory may serve the next record
+        if self._expect_long:
+            self._long = self.reader.read_long()
+        if self._long is not None:
+            self._current = iter((self._long.payload,))
+            return self._current
+        self._batch = batch = self.reader.next()
+        if batch is None:
+            raise StopIteration
+        self._expect_long = batch.payload_bytes >= LONG * batch.count
+        self._current = iter(self._strings(batch))
+        return self._current
+
+    def closed_error(self) -> Exception:
+        return ValueError(CLOSED)
+
+    def _strings(self, batch: Any) -> Sequence[bytes]:
+        """The records of a batch as bytes objects."""
+        count, size = batch.count, batch.payload_bytes
+        if size < _SHORT * count:
+            capacity = lib.tfw_pickle_bound(count, size)
+            if capacity > len(self._stream):
+                self._stream = ffi.new("uint8_t[]", capacity)
+            status = lib.tfw_pickle_spans(
+                batch.data,
+                batch.data_len,
+                batch.spans,
+                count,
+                self._stream,
+                capacity,
+                self._stream_len,
+            )
+            assert status == lib.TFW_OK
+            strings: tuple[bytes, ...] = pickle.loads(ffi.buffer(self._stream, self._stream_len[0]))
+            return strings
+        data = ffi.buffer(batch.data, batch.data_len)
+        return [data[begin : begin + length] for begin, length in span_table(batch).tolist()]
+
+    def positions(self) -> Iterator[tuple[Any, int, int, bytes]]:
+        """The records that are left, as (path, index, offset, record)."""
+        for _ in self:
+            yield from self.exclusively(self._take)
+
+    def _take(self) -> Iterator[tuple[Any, int, int, bytes]]:
+        """Takes what is left of the current batch."""
+        records = list(self._current)
+        if not records:  # closed just now
+            return iter(())
+        numbers: Sequence[int]
+        if self._long is not None:
+            numbers, offsets = [self._long.position[0]], [self._long.position[1]]
+        else:
+            numbers = record_numbers(self._batch)
+            header = self._batch.offset - lib.TFW_HEADER_SIZE
+            offsets = (span_table(self._batch)[:, 0] + header).tolist()
+        done = len(offsets) - len(records)
+        path = itertools.repeat(self.reader.path, len(records))
+        self._current = iter(records)
+        # Not strict: close() empties the records.
+        return zip(path, numbers[done:], offsets[done:], self._current, strict=False)
+
+    def position(self) -> RecordPosition:
+        """Where the next record to be handed out begins. Call it by ``exclusively``."""
+        if self._closed_at is not None:
+            return self._closed_at
+        return self._position(operator.length_hint(self._current))
+
+    def _position(self, left: int) -> RecordPosition:
+        """Where the last records of the current batch begin."""
+        if self.error is not None and not isinstance(self.error, Exception):
+            return self._before  # an interrupt: the batch may have been read, and is lost
+        if not left:
+            return self.reader.position
+        if self._long is not None:
+            return self._long.position
+        return record_position(self._batch, self._batch.count - left)
+
+    def receipt(self) -> Receipt:
+        """The receipt of the records handed out. Call it by ``exclusively``."""
+        left = operator.length_hint(self._current)
+        return self.reader.receipt - self._dropped - self._waiting(left)
+
+    def _waiting(self, count: int) -> Receipt:
+        """The receipt of the last records of the current batch."""
+        tally = Tally()
+        if count and self._long is not None:
+            tally.add_record(self._long.crc, len(self._long.payload))
+        elif count:
+            tally.add_batch(self._batch, self._batch.count - count)
+        return tally.receipt
+
+    def stop(self) -> None:
+        self.reader.interrupt()  # a wait for a pipe
+
+    def release(self) -> None:
+        # In one step: a chain may hold it too, from which another thread takes records.
+        left = len(list(self._current))
+        self._closed_at = self._position(left)
+        self._dropped += self._waiting(left)
+        self.reader.close()

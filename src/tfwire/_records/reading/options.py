@@ -1,0 +1,97 @@
+"""The arguments of readers, checked: compression, verification, what to do at damage, positions."""
+
+from __future__ import annotations
+
+import enum
+from typing import TYPE_CHECKING, Any, Literal, NamedTuple
+
+from tfwire._base.arguments import boolean, choice, integer
+from tfwire._base.native import lib
+from tfwire._records.files.compression import compression_name
+from tfwire._records.reading.damage import RecordPosition
+
+if TYPE_CHECKING:
+    from tfwire._base.aliases import Compression
+
+
+class _Policy(enum.Enum):
+    AS_TENSORFLOW = enum.auto()
+
+
+# As "raise", but a truncated compressed stream counts as ended: a clean end between records, damage
+# inside a record. For tfwire.compat; not a word, so that users cannot pass it.
+AS_TENSORFLOW: Any = _Policy.AS_TENSORFLOW
+
+POLICIES: dict[str | _Policy, int] = {
+    "raise": lib.TFW_CORRUPT_RAISE,
+    "skip": lib.TFW_CORRUPT_SKIP,
+    "tail": lib.TFW_CORRUPT_TAIL,
+    "stop": lib.TFW_CORRUPT_STOP,
+    AS_TENSORFLOW: lib.TFW_CORRUPT_RAISE,
+}
+_POLICY_NAMES = [policy for policy in POLICIES if isinstance(policy, str)]
+
+
+class ReadOptions(NamedTuple):
+    """How to read a file, checked."""
+
+    compression: Compression | Literal["auto"]
+    flags: int
+    on_corrupt: str | _Policy
+    max_record_size: int
+    buffer_size: int
+    receipt: bool
+
+
+def make_options(
+    compression_type: Any,
+    verify: bool,
+    on_corrupt: str | _Policy,
+    max_record_size: int | None,
+    buffer_size: int | None,
+    correct: bool = False,
+    accept_ambiguous: bool = False,
+    receipt: bool = False,
+) -> ReadOptions:
+    """Checks the arguments of a reader.
+
+    Raises:
+        TypeError, ValueError: An argument that is not valid.
+    """
+    if not isinstance(on_corrupt, _Policy):
+        on_corrupt = choice("on_corrupt", on_corrupt, _POLICY_NAMES)
+    if max_record_size is not None:
+        max_record_size = integer("max_record_size", max_record_size, 1)
+    if buffer_size is not None:
+        buffer_size = integer("buffer_size", buffer_size, 0)
+    receipt = boolean("receipt", receipt)
+    if boolean("accept_ambiguous", accept_ambiguous) and not boolean("correct", correct):
+        raise ValueError("accept_ambiguous is for correct=True")
+    flags = (
+        (0 if boolean("verify", verify) else lib.TFW_NO_DATA_CRC)
+        | (lib.TFW_CORRECT if boolean("correct", correct) else 0)
+        | (lib.TFW_CORRECT_AMBIGUOUS if accept_ambiguous else 0)
+    )
+    return ReadOptions(
+        compression_name(compression_type, auto=True),
+        flags,
+        on_corrupt,
+        max_record_size or 0,
+        buffer_size or 0,
+        receipt,
+    )
+
+
+def as_position(name: str, value: Any) -> RecordPosition:
+    """Checks a position: a RecordPosition, a pair of integers, or None for the beginning.
+
+    Raises:
+        TypeError, ValueError: None of these.
+    """
+    if value is None:
+        return RecordPosition()
+    if not isinstance(value, (tuple, list)) or len(value) != 2:
+        raise TypeError(f"{name} must be a RecordPosition, found {type(value).__name__}")
+    return RecordPosition(
+        integer(f"{name}.record_index", value[0], 0), integer(f"{name}.offset", value[1], 0)
+    )

@@ -1,0 +1,1 @@
+"""Objects of remote stores, through fsspec: their versions, ranges of their bytes, uploads."""

@@ -1,0 +1,428 @@
+"""ShardedWriter, which writes a dataset as several files."""
+
+from __future__ import annotations
+
+from bisect import bisect_right
+from collections.abc import Callable, Iterable, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import closing
+from itertools import starmap
+from threading import Semaphore
+from types import TracebackType
+from typing import TYPE_CHECKING, Any
+
+from tfwire._base.arguments import boolean, integer, size_in_bytes
+from tfwire._base.errors import public
+from tfwire._records.encoder import encoder
+from tfwire._records.files.urls import ObjectPath, with_storage_options
+from tfwire._records.frames import (
+    Payloads,
+    as_record,
+    as_records,
+    chunks,
+    ends_of_payloads,
+    joined,
+)
+from tfwire._records.reading.receipts import Receipt
+from tfwire._records.shards.local_shards import LocalShards
+from tfwire._records.shards.remote_shards import RemoteShards
+from tfwire._records.shards.shard_names import names_of_shards, some_names_of_shards
+from tfwire._records.writing.writer import TFRecordWriter, write_payloads
+from tfwire._records.writing.writer_base import WriterBase, copy_error
+
+if TYPE_CHECKING:
+    from tfwire._base.aliases import (
+        CompressionType,
+        Record,
+        RemotePath,
+        Row,
+        StorageOptions,
+        SupportsArrow,
+    )
+
+_MAX_TASKS = 8  # tasks that may wait for a thread, some hundred KiB of records each
+# Bytes of columns to have for each of many shards: opening its file takes as long as encoding them.
+_BYTES_PER_SHARD = 1 << 14
+
+
+@public
+class ShardedWriter(WriterBase):
+    """Writes records to several files, which appear together when all are complete.
+
+    Until ``close`` the files have temporary names in the same folder, and only their owner may read
+    them. An exception within ``with``, or a failure in ``close``, removes them and leaves existing
+    files unchanged. A killed process leaves hidden files (``.tfwire-*.tmp``), which can be removed.
+    Threads may share a writer: every record is written once and whole.
+
+    A file system renames one file at a time. While ``close`` renames the files, the folder holds a
+    file ``.tfwire-publishing``; without it, the set is either the old one or the new one, complete.
+    If the process is killed in that time, the marker stays: readers warn of it, and the next
+    ShardedWriter in the folder, or ``tfwire.sharding.recover_shards``, restores the old files.
+    Files that are not in the new set are not touched; {shards} in the pattern gives sets of
+    different sizes different names.
+
+    In an object store, too, nothing has a final name before ``close``, which puts the marker,
+    copies the objects that will be replaced, gives every object its name, sixteen at a time, and
+    removes the marker. A failure puts the copies back. With ``num_shards``, objects are uploads,
+    and naming one completes it: one request. With ``shard_size``, names are known at the end, and a
+    temporary object (``.tfwire-*.tmp``) is copied within the store. Stores have no
+    transactions: until the marker is gone, readers may find objects of both sets; readers of lists
+    and patterns warn of that. Stores have no locks either: where a marker is found, a ShardedWriter
+    refuses to begin, and ``recover_shards`` restores the old objects when you say that no writer
+    runs. What a killed process uploaded in part is removed by a rule of the bucket.
+
+    A set may have more files than a process may open: a file is open only during a write.
+
+    Attributes:
+        paths: The files, once the writer is closed, relative if the pattern is; None before.
+        num_records: The number of records written.
+
+    Raises:
+        OSError: A file cannot be opened, or its name is too long.
+        ValueError, TypeError: Invalid arguments; nothing was opened.
+
+    Example:
+        >>> pattern = "train-{shard:05d}-of-{shards:05d}.tfrecord"
+        >>> with ShardedWriter(pattern, shard_size="64kB") as writer:
+        ...     writer.write_many([bytes(1000)] * 100)
+        100
+        >>> writer.paths
+        ['train-00000-of-00002.tfrecord', 'train-00001-of-00002.tfrecord']
+    """
+
+    def __init__(
+        self,
+        pattern: RemotePath,
+        *,
+        shard_size: int | str | None = None,
+        num_shards: int | None = None,
+        options: CompressionType = None,
+        compression_level: int | None = None,
+        index: bool = False,
+        num_threads: int = 1,
+        storage_options: StorageOptions = None,
+    ) -> None:
+        super().__init__()
+        if (shard_size is None) == (num_shards is None):
+            raise ValueError("give either shard_size or num_shards")
+        count = None if num_shards is None else integer("num_shards", num_shards, 1)
+        threads = integer("num_threads", num_threads, 1)
+        self._shard_size = None if shard_size is None else size_in_bytes("shard_size", shard_size)
+        self._index = boolean("index", index)
+        pattern = with_storage_options(pattern, storage_options)
+        self._files: LocalShards | RemoteShards
+        if isinstance(pattern, ObjectPath):
+            self._files = RemoteShards(pattern, self._index)
+        else:
+            self._files = LocalShards(pattern, self._index)
+        self._name = self._files.name
+        self._files.check_names(some_names_of_shards(self._name, count))
+        self._num_shards = count
+        self._files.restore(self._current_name(0))
+        self.paths: list[str] | None = None
+        self.num_records: int = 0
+        self._options = options
+        self._level = compression_level
+        self._sinks = self._files.sinks
+        self._writers: list[TFRecordWriter] = []
+        self._filled = 0  # bytes in the last file, with shard_size
+        self._num_threads = threads
+        self._workers = _ShardThreads(threads if count is None else min(threads, count))
+        try:
+            for _ in range(count or 1):
+                self._open_next()
+        except BaseException:
+            self._drop()
+            raise
+        self._open()
+
+    def write(self, record: Record) -> None:
+        """Writes one record.
+
+        Args:
+            record: As for TFRecordWriter.write.
+
+        Raises:
+            TypeError, ValueError, OSError: As TFRecordWriter.write.
+            RuntimeError: The writer was made before a fork, or the caller is a signal handler that
+                interrupted the writer.
+
+        Example:
+            >>> with ShardedWriter("part-{shard}-of-{shards}", num_shards=2) as writer:
+            ...     writer.write(b"cat")
+            >>> writer.num_records
+            1
+        """
+        self._run(self._distribute, [as_record(record)])
+
+    def write_many(self, records: Iterable[Record]) -> int:
+        """Writes records in bulk.
+
+        Args:
+            records: As for TFRecordWriter.write_many.
+
+        Returns:
+            The number of records.
+
+        Raises:
+            TypeError, ValueError, OSError, RuntimeError: As ``write``; records before a faulty one
+                are written.
+
+        Example:
+            >>> with ShardedWriter("part-{shard}-of-{shards}", num_shards=2) as writer:
+            ...     writer.write_many([b"cat", b"dog", b"goat"])
+            3
+            >>> [len(list(tfw.read_records(path))) for path in writer.paths]
+            [2, 1]
+        """
+        count = 0
+        for chunk in chunks(records):
+            count += len(chunk)
+            try:
+                payloads = as_records(chunk)
+            except (TypeError, ValueError):
+                for record in chunk:
+                    self.write(record)
+            else:
+                self._run(self._distribute, payloads)
+        return count
+
+    def write_columns(self, columns: Row | SupportsArrow) -> None:
+        """Writes columns as ``tf.train.Example`` records.
+
+        Args:
+            columns: As for ``encode_columns``.
+
+        Raises:
+            TypeError, ValueError, OSError, RuntimeError: As ``encode_columns`` and ``write``.
+                Records of a table before the faulty one may have been written.
+
+        Example:
+            >>> with ShardedWriter("part-{shard}-of-{shards}", num_shards=2) as writer:
+            ...     writer.write_columns({"id": [1, 2, 3], "name": ["cat", "dog", "goat"]})
+            >>> writer.num_records
+            3
+        """
+        with closing(encoder().encode_spans(columns, self._num_threads)) as blocks:
+            least = _BYTES_PER_SHARD * (self._num_shards or 0)
+            for payloads in joined(starmap(Payloads, blocks), least):
+                self._run(self._distribute, payloads)
+
+    def _distribute(self, payloads: Sequence[bytes] | Payloads) -> None:
+        self._check()
+        if self._shard_size is None:
+            self._write_round_robin(payloads)
+        else:
+            self._fill_in_turn(payloads, self._shard_size)
+        self.num_records += len(payloads)
+
+    def _fail(self, failure: Exception) -> None:
+        super()._fail(failure)
+        self._workers.fail(failure)
+
+    def _write_round_robin(self, payloads: Sequence[bytes] | Payloads) -> None:
+        """Writes one record to every file in turn."""
+        count = len(self._writers)
+        for i in range(min(count, len(payloads))):
+            self._submit((self.num_records + i) % count, payloads[i::count])
+
+    def _submit(self, number: int, payloads: Sequence[bytes] | Payloads) -> None:
+        """Has records written to a file."""
+        writer = self._writers[number]
+        if isinstance(payloads, Payloads):
+            self._workers.submit(number, write_payloads, writer, payloads)
+        else:
+            self._workers.submit(number, writer.write_many, payloads)
+
+    def _fill_in_turn(self, payloads: Sequence[bytes] | Payloads, shard_size: int) -> None:
+        """Writes records to the last file; when it is full, to a new one."""
+        ends = payloads.ends() if isinstance(payloads, Payloads) else ends_of_payloads(payloads)
+        first, begin = 0, 0
+        while first < len(payloads):
+            last = bisect_right(ends, begin + shard_size - self._filled, first)
+            if last == first and self._filled:
+                self._workers.submit(len(self._writers) - 1, self._complete, len(self._writers) - 1)
+                self._open_next()
+                continue
+            last = max(last, first + 1)  # a single record may be larger than a shard
+            self._submit(len(self._writers) - 1, payloads[first:last])
+            self._filled += ends[last - 1] - begin
+            first, begin = last, ends[last - 1]
+
+    def _open_next(self) -> None:
+        known = self._num_shards is not None
+        sink = self._files.open(self._current_name(len(self._sinks)), known)
+        writer = TFRecordWriter(
+            sink, self._options, compression_level=self._level, index=self._index
+        )
+        self._writers.append(writer)
+        self._filled = 0
+
+    def _current_name(self, number: int) -> str:
+        """A file's name, or the pattern until the number of files is known."""
+        if self._num_shards is None:
+            return self._name
+        return self._name.format(shard=number, shards=self._num_shards)
+
+    @property
+    def receipt(self) -> Receipt:
+        """The receipt of the records written to all files; complete once the writer is closed.
+
+        >>> with ShardedWriter("part-{shard}-of-{shards}", num_shards=2) as writer:
+        ...     _ = writer.write_many([b"cat", b"dog", b"goat"])
+        >>> writer.receipt == tfw.Receipt.of([b"goat", b"dog", b"cat"])
+        True
+        """
+        return sum((writer.receipt for writer in self._writers), Receipt())
+
+    @property
+    def file_crc32cs(self) -> list[int]:
+        """The CRC-32C of every file, in the order of ``paths``; complete once the writer is
+        closed.
+
+        >>> with ShardedWriter("part-{shard}-of-{shards}", num_shards=2) as writer:
+        ...     _ = writer.write_many([b"cat", b"dog", b"goat"])
+        >>> [tfwire.checksum.base64_crc32c(crc) for crc in writer.file_crc32cs]
+        ['jxTp0Q==', 'm7ZmkQ==']
+        """
+        return [writer.file_crc32c for writer in self._writers]
+
+    # ---- Closing ------------------------------------------------------------------------------
+
+    def close(self) -> None:
+        """Completes the files and renames them. Closing again does nothing, and neither does
+        closing in a forked process.
+
+        Raises:
+            OSError: Writing failed, now or before. The new files are removed, and the old ones are
+                unchanged.
+            RuntimeError: Called by a signal handler that interrupted the writer; it stays open.
+
+        Example:
+            >>> writer = ShardedWriter("part-{shard}-of-{shards}", num_shards=2)
+            >>> writer.close()
+            >>> writer.paths
+            ['part-0-of-2', 'part-1-of-2']
+        """
+        if not self._closed:
+            self._run(self._complete_all)
+
+    def _complete_all(self) -> None:
+        if self._closed:  # by another thread
+            return
+        self._closed = True
+        try:
+            self._check()
+            done = 0 if self._shard_size is None else len(self._writers) - 1
+            for number in range(done, len(self._writers)):
+                self._workers.submit(number, self._complete, number)
+            self._workers.wait()
+            self.paths = self._publish()
+        except BaseException:
+            self._drop()
+            raise
+        self._workers.close()
+        self._fail(ValueError("Writer is closed."))
+
+    def _complete(self, number: int) -> None:
+        """Writes a file and its index to disk."""
+        writer = self._writers[number]
+        writer.close()
+        self._files.complete(number, self._current_name(number), writer._indexing)
+
+    def _publish(self) -> list[str]:
+        """Gives the complete files their names; returns their paths."""
+        names = names_of_shards(self._name, len(self._writers))
+        self._files.publish(names)
+        return [self._files.path(name) for name in names]
+
+    def _discard(self) -> None:
+        self._run(self._drop)
+
+    def _drop(self) -> None:
+        """Removes the files."""
+        self._closed = True
+        self._fail(ValueError("Writer is closed."))
+        self._workers.close()
+        for writer in self._writers:
+            writer._discard()
+        self._files.discard()
+
+    _end_unclosed = _discard
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        traceback: TracebackType | None,
+    ) -> None:
+        if error is None:
+            self.close()
+        elif not self._closed:
+            self._discard()
+
+    def __repr__(self) -> str:
+        path = self._files.path(self._name)
+        return f"<ShardedWriter {path!r}{' closed' if self._closed else ''}>"
+
+
+class _ShardThreads:
+    """Threads that write to several files side by side. The tasks of one file are done by one
+    thread, in the order of submission. After a task that failed, no further task is begun.
+
+    Args:
+        count: The number of threads; with 1, ``submit`` runs the task itself.
+    """
+
+    def __init__(self, count: int) -> None:
+        pools = range(count) if count > 1 else ()
+        self._pools = [ThreadPoolExecutor(1, "tfwire-shard") for _ in pools]
+        self._free = [Semaphore(_MAX_TASKS) for _ in pools]
+        self._failure: Exception | None = None
+
+    def submit(self, number: int, task: Callable[..., Any], *arguments: Any) -> None:
+        """Submits a task for a file; waits while too many are waiting for its thread.
+
+        Raises:
+            Exception: Raised by this task or an earlier one.
+        """
+        self._check()
+        if not self._pools:
+            task(*arguments)
+            return
+        thread = number % len(self._pools)
+        self._free[thread].acquire()
+        self._pools[thread].submit(self._run, thread, task, arguments)
+
+    def wait(self) -> None:
+        """Waits until all tasks are done.
+
+        Raises:
+            Exception: Raised by one of them.
+        """
+        for future in [pool.submit(int) for pool in self._pools]:
+            future.result()
+        self._check()
+
+    def close(self) -> None:
+        """Ends the threads once all tasks are done."""
+        for pool in self._pools:
+            pool.shutdown()
+
+    def _run(self, thread: int, task: Callable[..., Any], arguments: tuple[Any, ...]) -> None:
+        try:
+            if self._failure is None:
+                task(*arguments)
+        except BaseException as error:
+            self.fail(error)
+        finally:
+            self._free[thread].release()
+
+    def fail(self, error: BaseException) -> None:
+        """Makes every further call raise, and begins no more tasks."""
+        interrupted = RuntimeError("writing was interrupted")
+        self._failure = copy_error(error) if isinstance(error, Exception) else interrupted
+
+    def _check(self) -> None:
+        if self._failure is not None:
+            raise copy_error(self._failure)

@@ -1,0 +1,1 @@
+"""One file written: TFRecordWriter, appending to a file, repairing it."""

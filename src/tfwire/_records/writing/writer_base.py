@@ -1,0 +1,185 @@
+"""WriterBase, the base class of writers: locks, failures, forks, and writers left open."""
+
+from __future__ import annotations
+
+import atexit
+import contextlib
+import copy
+import threading
+import warnings
+import weakref
+from abc import abstractmethod
+from collections.abc import Callable
+from contextlib import AbstractContextManager
+from threading import get_ident
+from types import TracebackType
+from typing import Any, TypeVar
+
+from tfwire._base import system
+from tfwire._base.iterator_threads import is_waited_for, turn_at
+
+Self = TypeVar("Self", bound="WriterBase")
+Result = TypeVar("Result")
+
+
+class WriterBase:
+    """Runs one operation at a time. After an operation that failed, all others raise.
+
+    A writer that is still open when it is dropped, or when the interpreter exits, is closed with a
+    ResourceWarning. In a forked process it is abandoned: it belongs to the process that made it.
+    """
+
+    _closed = True  # until the constructor has succeeded
+
+    def __init__(self) -> None:
+        self._lock = threading.RLock()
+        self._inside = 0  # the thread whose operation runs; 0: none
+        self._failure: Exception | None = None
+
+    def _open(self) -> None:
+        """Marks the writer as open, at the end of the constructor."""
+        self._closed = False
+        _open_writers.add(self)
+
+    def _run(self, operation: Callable[..., Result], *arguments: Any) -> Result:
+        """Runs an operation while no other one runs.
+
+        Raises:
+            RuntimeError: Called by a signal handler that interrupted an operation of this thread,
+                or by the file object that the operation writes to. Waiting for that operation
+                would deadlock.
+        """
+        with self._turn():
+            if self._inside:
+                raise RuntimeError(
+                    f"{self!r} is in use by this thread: neither its file object nor a signal "
+                    "handler can use it meanwhile"
+                )
+            self._inside = get_ident()
+            try:
+                return operation(*arguments)
+            except Exception as error:
+                self._fail(error)
+                raise
+            except BaseException:
+                self._fail(RuntimeError("writing was interrupted"))
+                raise
+            finally:
+                self._inside = 0
+                if self._closed:  # Python loses an interrupt that arrives in a callback of the set
+                    _open_writers.discard(self)
+
+    def _turn(self) -> AbstractContextManager[object]:
+        """The lock.
+
+        Raises:
+            RuntimeError: The operation that runs waits for this thread: its file object draws from
+                an iterator that this thread works for.
+        """
+        turn = turn_at(self._lock, lambda: is_waited_for(self._inside))
+        if turn is None:
+            raise RuntimeError(f"{self!r} is in use by a thread that waits for this one")
+        return turn
+
+    def _check(self) -> None:
+        """Raises the first failure again."""
+        if self._failure is not None:
+            raise copy_error(self._failure)
+
+    def _fail(self, failure: Exception) -> None:
+        """Makes every further operation raise."""
+        self._failure = copy_error(failure)
+
+    @abstractmethod
+    def close(self) -> None:
+        """Completes the output."""
+
+    @abstractmethod
+    def _discard(self) -> None:
+        """Ends the writer and leaves the output incomplete, or removes it."""
+
+    @abstractmethod
+    def _end_unclosed(self) -> None:
+        """Ends a writer that was never closed, by ``close`` or ``_discard``."""
+
+    def _after_fork(self) -> None:
+        """In a forked process: leaves the output to the parent."""
+        self._closed = True
+        self._lock = threading.RLock()
+        self._inside = 0
+        self._fail(RuntimeError("the writer belongs to the process that made it, before a fork"))
+
+    def _finalize(self) -> None:
+        """Ends a writer that was never closed; warns where no caller can catch an exception."""
+        reported = self._failure is not None
+        name = repr(self)  # so that it does not say "closed"
+        try:
+            self._end_unclosed()
+        except Exception as error:
+            if not reported:
+                message = f"{name} was not closed, and records were lost: {error}"
+                warnings.warn(message, RuntimeWarning, stacklevel=3, source=self)
+        warnings.warn(f"{name} was not closed", ResourceWarning, stacklevel=3, source=self)
+
+    def __enter__(self: Self) -> Self:
+        return self
+
+    @abstractmethod
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        traceback: TracebackType | None,
+    ) -> None: ...
+
+    def _finalize_once_more(self) -> None:
+        """As ``_finalize``, and again after an interrupt, which is raised at the end."""
+        try:
+            self._finalize()
+        except Exception:
+            raise  # a warning that is an error
+        except BaseException:
+            name = repr(self)
+            self._finalize()
+            message = f"{name} was interrupted while it was closed: records may be lost"
+            warnings.warn(message, RuntimeWarning, stacklevel=3, source=self)
+            raise
+
+    def __del__(self) -> None:
+        # Python loses what is raised here, also an interrupt.
+        if not getattr(self, "_closed", True):
+            self._finalize_once_more()
+
+    def __reduce__(self) -> Any:
+        raise TypeError("writers cannot be pickled; open files in the other process")
+
+
+def copy_error(error: Exception) -> Exception:
+    """A copy of an exception without its traceback. Raising the same object repeatedly would make
+    its traceback longer each time and keep everything alive that the frames refer to."""
+    try:
+        twin = copy.copy(error)
+    except Exception:  # its class does not support copying
+        twin = error
+    return (twin if type(twin) is type(error) else error).with_traceback(None)
+
+
+_open_writers: weakref.WeakSet[WriterBase] = weakref.WeakSet()
+
+
+def _after_fork() -> None:
+    for writer in list(_open_writers):
+        writer._after_fork()
+
+
+@atexit.register
+def _finalize_all() -> None:
+    """Runs before the interpreter unloads the modules that writers need."""
+    for writer in list(_open_writers):
+        if not writer._closed and writer._lock.acquire(timeout=1):  # a daemon thread may hold it
+            with contextlib.suppress(Exception):  # warnings may be errors
+                writer._finalize_once_more()
+            writer._lock.release()
+
+
+system.after_fork(_after_fork)

@@ -1,0 +1,376 @@
+"""What subcommands share: file arguments, checks of outputs, and messages.
+
+Importing this imports neither numpy nor the native module: --help must be quick.
+"""
+
+from __future__ import annotations
+
+import argparse
+import errno
+import os
+import re
+import stat
+import sys
+from collections.abc import Callable, Iterable, Sequence
+from typing import TYPE_CHECKING, Any, Literal, TypeVar
+
+from tfwire._base.arguments import size_in_bytes
+from tfwire._base.errors import Error
+from tfwire._base.text import plural, printable, shorten, show_path
+from tfwire.cli._streams import colored
+
+if TYPE_CHECKING:
+    from tfwire._base.aliases import Compression
+    from tfwire._base.parallel_map import Check, ParallelMap
+    from tfwire._records.reading.damage import SkippedRegion, SkippedRegions
+
+# Errors that are a file's, or its name's.
+FAULTS = (OSError, ImportError, MemoryError, ValueError, Error)
+Result = TypeVar("Result")
+_SHOWN_REGIONS = 20  # listed by commands other than verify
+_LARGEST_INT64 = 2**63 - 1
+_PATTERN = re.compile(r"[*?\[]")
+_FLAGS = {
+    "compression_type='auto' tried": "tried",
+    "compression_type is GZIP": "--compression is gzip",
+    "compression_type is ZLIB": "--compression is zlib",
+    "compression_type is none": "--compression is none",
+    "readers detect others with compression_type='auto'": "--compression auto detects others",
+}
+OUTPUT_COMPRESSIONS: dict[str, Compression] = {"none": "", "gzip": "GZIP", "zlib": "ZLIB"}
+_COMPRESSIONS: dict[str, Compression | Literal["auto"]] = {"auto": "auto", **OUTPUT_COMPRESSIONS}
+
+
+def add_files(parser: argparse.ArgumentParser) -> None:
+    """FILE... and how they are compressed."""
+    parser.add_argument(
+        "files", nargs="+", metavar="FILE", help="a TFRecord file, a URL or a pattern; - for stdin"
+    )
+    add_compression(parser)
+
+
+def add_compression(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument(
+        "--compression",
+        type=str.lower,
+        choices=_COMPRESSIONS,
+        default="auto",
+        help="compression of the input (default: auto, detected)",
+    )
+
+
+def add_jobs(parser: argparse.ArgumentParser, what: str) -> None:
+    """--jobs, for commands that do one thing with every file."""
+    text = f"files {what} at a time (default: one per CPU)"
+    parser.add_argument("-j", "--jobs", type=positive, default=None, help=text)
+
+
+def side_by_side(
+    function: Callable[[str, Check], Result], names: Iterable[str], jobs: int | None
+) -> ParallelMap[str, Result | Exception]:
+    """An iterator over ``function(name, check)`` of every file, in their order, or the fault that
+    it raised. Without ``jobs``, one file per CPU at a time. Standard input is left out: reading it
+    may block forever, and only the main thread can be interrupted."""
+    from tfwire._base.parallel_map import ParallelMap
+
+    def attempt(name: str, check: Check) -> Result | Exception:
+        try:
+            return function(name, check)
+        except FAULTS as error:
+            return error
+
+    files = [name for name in names if name != "-"]
+    return ParallelMap(attempt, files, jobs or os.cpu_count() or 1)
+
+
+def positive(text: str) -> int:
+    """The type of arguments that are integers, 1 or more."""
+    return _count(text, 1)
+
+
+def count(text: str) -> int:
+    """The type of arguments that are integers, 0 or more."""
+    return _count(text, 0)
+
+
+def _count(text: str, least: int) -> int:
+    try:
+        value = int(text)
+    except ValueError:
+        value = -1
+    if not least <= value <= _LARGEST_INT64:
+        found = shorten(repr(text))
+        raise argparse.ArgumentTypeError(
+            f"must be an integer from {least} to 2**63 - 1, found {found}"
+        )
+    return value
+
+
+def byte_size(text: str) -> int:
+    """The type of arguments that are numbers of bytes, like 150MB."""
+    try:
+        return size_in_bytes("size", text)
+    except (ValueError, OverflowError) as error:
+        raise argparse.ArgumentTypeError(str(error)) from None
+
+
+def chosen_compression(options: argparse.Namespace) -> Compression | Literal["auto"]:
+    return _COMPRESSIONS[options.compression]
+
+
+def input_file(name: str) -> Any:
+    """What to read for a name on the command line."""
+    # Not the buffer: an interrupt while a thread that reads ahead holds its lock is fatal.
+    stdin: Any = sys.stdin.buffer
+    return stdin.raw if name == "-" else name
+
+
+def expand_patterns(names: Iterable[str]) -> list[str]:
+    """File names in which patterns are replaced by the files that match, in the order of their
+    names: in URLs, which no shell expands, and in quoted names. A name that exists stays, and a
+    pattern that nothing matches, whose error comes in its turn.
+    """
+    return [found for name in names for found in _matches(name)]
+
+
+def _matches(name: str) -> list[str]:
+    if not _PATTERN.search(name) or os.path.lexists(name):
+        return [name]
+    import glob
+
+    from tfwire._records.files.urls import INDEX_SUFFIX, is_url
+    from tfwire._records.reading.open_source import input_paths
+
+    if is_url(name):
+        try:
+            return list(map(str, input_paths(name, None)))
+        except FAULTS:
+            return [name]
+    found = [path for path in glob.glob(name, recursive=True) if os.path.isfile(path)]
+    return sorted(path for path in found if not path.endswith(INDEX_SUFFIX)) or [name]
+
+
+def refuse(options: argparse.Namespace, text: object) -> int:
+    """Says what is wrong with the command line; returns the exit status."""
+    complain(options, text)
+    return 2
+
+
+def stdin_twice(options: argparse.Namespace, names: Sequence[str]) -> bool:
+    """Whether standard input is given more than once; says so."""
+    if names.count("-") < 2:
+        return False
+    complain(options, "- (standard input) can be read once only")
+    return True
+
+
+def same_file(path: str, names: Iterable[str]) -> str | None:
+    """The input that is the file at a path; None if none is, or if there is no such file."""
+    try:
+        status = os.stat(path)
+    except (OSError, ValueError):
+        return None
+    for name in names:
+        try:
+            found = os.fstat(sys.stdin.fileno()) if name == "-" else os.stat(name)
+        except (OSError, ValueError):
+            continue
+        if os.path.samestat(status, found):
+            return name
+    return None
+
+
+def half_published(options: argparse.Namespace, names: Iterable[str]) -> bool:
+    """Whether inputs belong to half-published sets of shards; says which sets."""
+    from tfwire._records.files.urls import ObjectPath, is_url
+    from tfwire._records.reading.publishing_markers import Markers
+
+    markers = Markers()
+    paths = [ObjectPath(n, listed=True) if is_url(n) else n for n in names if n != "-"]
+    problems = [problem for path in paths if (problem := markers.find_problem(path)) is not None]
+    for problem in problems:
+        complain(options, problem)
+    return bool(problems)
+
+
+# ---- Complaints -------------------------------------------------------------------------------
+def complain(options: argparse.Namespace, text: object) -> None:
+    """One line on stderr."""
+    print_error(options.command, text)
+
+
+def print_error(command: str | None, text: object) -> None:
+    """One line on stderr, after what was printed before. Without a command it continues the line
+    before it."""
+    line = as_flags(printable(str(text)))
+    if command is not None:
+        sys.stdout.flush()
+        line = f"{colored(f'tfwire {command}:', 'red', sys.stderr)} {line}"
+    print(line, file=sys.stderr)
+
+
+def as_flags(text: str) -> str:
+    """A message of the library with the flags of the command in place of Python's arguments."""
+    for argument, flag in _FLAGS.items():
+        text = text.replace(argument, flag)
+    return text
+
+
+def complain_of_damage(
+    options: argparse.Namespace, name: str, regions: SkippedRegions, hint: str | None
+) -> None:
+    """Lines on stderr for the first regions that were left out, for the number of the others, and
+    for what the file looks like."""
+    for region in regions[:_SHOWN_REGIONS]:
+        complain(options, f"{name}: left out {describe_region(region)}")
+    if regions.num_regions > _SHOWN_REGIONS:
+        more = regions.num_regions - _SHOWN_REGIONS
+        complain(
+            options,
+            f"{name}: left out {plural(more, 'more region')}, "
+            f"{regions.num_bytes:,} bytes in all; tfwire verify lists them",
+        )
+    if hint is not None:
+        complain(options, hint)
+
+
+def error_line(error: Exception, name: str | None = None) -> str:
+    """An error in one line that names the file.
+
+    Args:
+        error: What was raised.
+        name: The file, if there is one.
+    """
+    if isinstance(error, OSError):
+        if isinstance(error.filename, (str, bytes, os.PathLike)):
+            name = os.fsdecode(error.filename)
+        text = error.strerror or str(error)
+    elif isinstance(error, MemoryError):
+        text = os.strerror(errno.ENOMEM)
+    elif isinstance(error, FAULTS):
+        text = str(error)
+    else:
+        text = f"unexpected {type(error).__name__}: {shorten(str(error), 200)}"
+    if name == "-":
+        name = "standard input"
+    if name is None or show_path(name) in text:
+        return text
+    return f"{show_path(name)}: {text}"
+
+
+# ---- Printing ---------------------------------------------------------------------------------
+def print_json(value: dict[str, Any]) -> None:
+    """Prints one line of JSON in ASCII, which every encoding has and which controls no terminal."""
+    import json
+
+    print(json.dumps(value))
+
+
+def show_compression(compression: str) -> str:
+    return compression.lower() or "none"
+
+
+def describe_region(region: SkippedRegion) -> str:
+    """A damaged region in one line; its numbers have no separators, for use in other tools."""
+    where = "compressed bytes" if region.reason == "compressed stream" else "bytes"
+    return (
+        f"{where} {region.begin} to {region.end} ({region.end - region.begin} bytes), "
+        f"record {region.record_index}: {region.reason}"
+    )
+
+
+def print_more(total: int, shown: int, noun: str) -> None:
+    """Says how many there are if not all were listed."""
+    if total > shown:
+        print(f"  of {plural(total, noun)} only {shown:,} are listed")
+
+
+def region_json(region: SkippedRegion) -> dict[str, Any]:
+    return {
+        "begin": region.begin,
+        "end": region.end,
+        "record": region.record_index,
+        "reason": region.reason,
+    }
+
+
+def file_size(name: str) -> int:
+    """The size of a file in bytes, 0 if unknown."""
+    try:
+        return 0 if name == "-" else os.stat(name).st_size
+    except (OSError, ValueError):
+        return 0
+
+
+# ---- Checks of the output, before any file is read or written ------------------------------------
+
+_REPLACEMENT_FIELD = re.compile(r"(\{[^{}]*\})")
+_DECIMAL = re.compile(r"\{\w+(?::\d*d?)?\}")
+
+
+def problem_of_output(
+    options: argparse.Namespace, inputs: Sequence[str], pattern: bool
+) -> str | None:
+    """Why the output cannot be written; None if it can.
+
+    Args:
+        options: With ``output`` and ``force``.
+        inputs: The files that are read.
+        pattern: The output is a pattern of {shard} and {shards}.
+
+    Raises:
+        OSError: The folder of the output does not exist.
+    """
+    from tfwire._records.files.urls import is_url
+
+    output, found = options.output, ""
+    if output == "-":
+        return "OUT must be a file, as it appears only when it is complete"
+    if is_url(output):
+        return f"{output}: OUT must be a file: it gets its name by renaming, URLs cannot"
+    folder, name = os.path.split(output)
+    if name in ("", os.curdir, os.pardir):
+        return f"{output!r}: OUT must be the name of a file"
+    if not stat.S_ISDIR(_status_of_folder(output).st_mode):
+        raise NotADirectoryError(errno.ENOTDIR, os.strerror(errno.ENOTDIR), output)
+    is_output = _matcher(name) if pattern else name.__eq__
+    for name in sorted(filter(is_output, os.listdir(folder or os.curdir))):
+        found = os.path.join(folder, name)
+        if same_file(found, inputs):
+            return f"{found}: is one of the inputs, and may be one of the new files"
+        if os.path.exists(found) and not os.path.isfile(found):
+            return f"{found}: is not a regular file, and is not replaced"
+    return f"{found}: exists; --force replaces it" if found and not options.force else None
+
+
+def _status_of_folder(path: str) -> os.stat_result:
+    try:
+        return os.stat(os.path.dirname(path) or os.curdir)
+    except OSError as error:
+        error.filename = path  # the output that was asked for
+        raise
+
+
+def _matcher(pattern: str) -> Callable[[str], object]:
+    """A function that finds existing files that the files of a pattern would replace, or could be
+    confused with."""
+    parts = _REPLACEMENT_FIELD.split(pattern)  # text, a field, text, ...
+    parts[::2] = map(re.escape, parts[::2])
+    parts[1::2] = [r"\d+" if _DECIMAL.fullmatch(part) else ".*" for part in parts[1::2]]
+    return re.compile("".join(parts), re.DOTALL).fullmatch
+
+
+def problem_of_pattern(pattern: str, num_shards: int | None) -> str | None:
+    """What is wrong with a pattern of file names; None if nothing is.
+
+    Args:
+        pattern: The path of the files.
+        num_shards: The number of files; None if not known.
+    """
+    from tfwire._records.shards.shard_names import some_names_of_shards
+
+    try:
+        some_names_of_shards(os.path.basename(pattern), num_shards)
+    except (OSError, ValueError) as error:
+        return error_line(error, pattern)
+    return None
