@@ -13,8 +13,9 @@ import warnings
 import pytest
 
 import tfwire as tfw
-from helpers.command import tfwire_command
+from helpers.command import tfwire_main
 from helpers.processes import faults
+from helpers.products import diagonals
 from helpers.records.replacing import (
     LEFTOVER,
     NEW,
@@ -32,16 +33,35 @@ from tfwire.sharding import recover_shards
 # ---- One file -----------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("action", [*faults.ACTIONS, faults.interrupt, faults.interrupt_after])
-@pytest.mark.parametrize("write", SINGLE)
-@pytest.mark.parametrize("old", [b"old content", None])
-def test_a_file_that_is_replaced_is_old_or_new_at_every_instant(tmp_path, write, action, old):
+# Of so many system calls one is hit by day; by night each of a single file, and of a set each third.
+# TFWIRE_FAULT_STRIDE=1 takes each of a set too, in minutes.
+SLOW_STRIDE = int(os.environ.get("TFWIRE_FAULT_STRIDE", "3"))
+
+
+def strides(day, night=SLOW_STRIDE):
+    return pytest.mark.parametrize("stride", [day, pytest.param(night, marks=pytest.mark.slow)])
+
+
+@strides(4, night=1)
+@pytest.mark.parametrize(
+    ("write", "action", "old"),
+    diagonals(
+        0,
+        2,
+        SINGLE,
+        [*faults.ACTIONS, faults.interrupt, faults.interrupt_after],
+        [b"old content", None],
+    ),
+)
+def test_a_file_that_is_replaced_is_old_or_new_at_every_instant(
+    tmp_path, write, action, old, stride
+):
     path = tmp_path / "data"
     tfw.write_records(tmp_path / "records", NEW)
     write(tmp_path)
     new = path.read_bytes()
     ended = set()
-    for n, status in faults.every(lambda: write(tmp_path), action):
+    for n, status in faults.every(lambda: write(tmp_path), action, stride=stride):
         ended.add(status)
         found = path.read_bytes() if path.exists() else None
         assert found in (old, new) or n == 1, n
@@ -63,7 +83,16 @@ def test_a_file_that_is_replaced_is_old_or_new_at_every_instant(tmp_path, write,
 # ---- A set of files -----------------------------------------------------------------------------
 
 
-@pytest.fixture(params=["over another set", "over some of its files", "in an empty folder"])
+FOLDERS = ["over another set", "over some of its files", "in an empty folder"]
+
+
+def in_folders(name, values):
+    """Each value in one of the folders by day, in all by night."""
+    rows = diagonals(0, 3, values, FOLDERS)
+    return pytest.mark.parametrize((name, "folder"), rows, indirect=["folder"])
+
+
+@pytest.fixture
 def folder(request, tmp_path):
     """Where a set is to be published, as a function that gives it back as it was."""
     write_set(tmp_path, OLD)
@@ -84,19 +113,15 @@ def folder(request, tmp_path):
     return tmp_path, restore
 
 
-# Of so many system calls one is hit; TFWIRE_FAULT_STRIDE=1 takes every one, in minutes.
-SLOW_STRIDE = int(os.environ.get("TFWIRE_FAULT_STRIDE", "3"))
-
-
-@pytest.mark.parametrize("stride", [pytest.param(SLOW_STRIDE, marks=pytest.mark.slow), 9])
-@pytest.mark.parametrize(
-    ("action", "forever"),
+@strides(9)
+@in_folders(
+    "fault",
     [*((action, False) for action in faults.ACTIONS), (faults.fail, True), (faults.fill, True)],
 )
-def test_a_set_is_old_or_new_or_marked_at_every_instant(folder, action, forever, stride):
+def test_a_set_is_old_or_new_or_marked_at_every_instant(folder, fault, stride):
     """A kill shows what everybody sees at that instant. Unmarked it is the old set or the new one;
     a marked one becomes the old one, and the next writer finds nothing in its way."""
-    folder, restore = folder
+    (folder, restore), (action, forever) = folder, fault
     wanted = {f"p-{i}-of-3": NEW[i::3] for i in range(3)}
     marked = 0
     before = restore()
@@ -128,14 +153,14 @@ PAIRS = [
 ]
 
 
-@pytest.mark.parametrize("slow", [pytest.param(True, marks=pytest.mark.slow), False])
-@pytest.mark.parametrize(("first", "second"), PAIRS)
-def test_a_second_fault_finds_the_set_old_or_new_or_marked(folder, first, second, slow):
+@pytest.mark.parametrize("tries", [8, pytest.param(150, marks=pytest.mark.slow)])
+@in_folders("pair", PAIRS)
+def test_a_second_fault_finds_the_set_old_or_new_or_marked(folder, pair, tries):
     """What a failure begins to undo, a kill or another failure may stop at any call."""
-    folder, restore = folder
+    (folder, restore), (first, second) = folder, pair
     wanted = {f"p-{i}-of-3": NEW[i::3] for i in range(3)}
     before = restore()
-    for _ in range(150 if slow else 8):
+    for _ in range(tries):
         n, gap = random.randint(1, 300), random.randint(1, 60)
         faults.run(lambda: write_set(folder, NEW), n, faults.two(first, second, gap), True)
         with contextlib.suppress(OSError):
@@ -175,7 +200,7 @@ def test_a_marker_is_written_again_before_a_complete_set_is_undone(tmp_path, mon
     assert before == files_in(tmp_path)
 
 
-@pytest.mark.parametrize("action", [faults.kill, faults.kill_after, faults.fail, *INTERRUPTS])
+@in_folders("action", [faults.kill, faults.kill_after, faults.fail, *INTERRUPTS])
 def test_a_recovery_that_is_stopped_is_done_again(folder, action):
     folder, restore = folder
     before = restore()
@@ -229,8 +254,8 @@ def read_with_warnings(reader, paths):
     return found, [str(each.message) for each in caught]
 
 
-@pytest.mark.parametrize("stride", [pytest.param(SLOW_STRIDE, marks=pytest.mark.slow), 9])
-@pytest.mark.parametrize("action", [faults.kill, faults.kill_after])
+@strides(9)
+@in_folders("action", [faults.kill, faults.kill_after])
 def test_a_reader_sees_the_old_set_or_the_new_one_or_warns(folder, action, stride):
     folder, restore = folder
     old, new = ([tfw.encode_example({"a": a}) for a in records] for records in (OLD, NEW))
@@ -456,22 +481,26 @@ def test_a_marker_of_another_user_is_not_obeyed(tmp_path):
 
 
 @pytest.mark.parametrize("command", ["verify", "info", "count", "cat", "head"])
-def test_commands_report_a_half_published_set(half, command):
-    result = tfwire_command(command, "another", cwd=half)
-    assert (0, "") == (result.returncode, result.stderr)
-    result = tfwire_command(command, "p-0-of-2", "p-1-of-2", cwd=half)
+def test_commands_report_a_half_published_set(half, command, monkeypatch):
+    monkeypatch.chdir(half)
+    result = tfwire_main(command, "another")
+    assert (0, b"") == (result.returncode, result.stderr)
+    result = tfwire_main(command, "p-0-of-2", "p-1-of-2")
+    told = result.stderr.decode()
     assert 1 == result.returncode
-    assert 1 == result.stderr.count(HALF)
-    assert f"tfwire {command}: p-0-of-2: {HALF}" in result.stderr
-    assert "recover_shards('.')" in result.stderr
+    assert 1 == told.count(HALF)
+    assert f"tfwire {command}: p-0-of-2: {HALF}" in told
+    assert "recover_shards('.')" in told
     assert result.stdout
 
 
 @pytest.mark.parametrize("command", ["split --shards=3", "merge", "shuffle --shards=3"])
-def test_no_set_is_made_of_a_half_published_one(half, command):
+def test_no_set_is_made_of_a_half_published_one(half, command, monkeypatch):
+    monkeypatch.chdir(half)
     (half / "new").mkdir()
     output = "new/file" if command == "merge" else f"new/{PATTERN}"
     words = [*command.split(), "p-0-of-2", "p-1-of-2", "-o", output]
-    result = tfwire_command(*words, cwd=half)
-    assert (1, "", 1) == (result.returncode, result.stdout, result.stderr.count(HALF))
+    result = tfwire_main(*words)
+    told = result.stderr.decode()
+    assert (1, b"", 1) == (result.returncode, result.stdout, told.count(HALF))
     assert [] == os.listdir(half / "new")
