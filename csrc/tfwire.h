@@ -624,8 +624,8 @@ typedef struct tfw_stretch {
 /* Reads at most max_records whole records to the buffer, after those that it holds, and verifies
  * their headers; *out_count of them. The buffer keeps them all: capacity limits what is read.
  * TFW_OK: max_records. TFW_END: the file ends there. TFW_NEED_SPACE: the buffer is full.
- * TFW_E_LENGTH_CRC, TFW_E_TOO_LARGE, TFW_E_TRUNCATED, TFW_E_IO: the next one cannot be read. Of
- * all but TFW_E_IO and TFW_E_ARGUMENT the error is not written: the status says it. */
+ * TFW_E_LENGTH_CRC, TFW_E_TOO_LARGE, TFW_E_TRUNCATED, TFW_E_IO: the next one cannot be read;
+ * error->record is *out_count, error->offset in the file. */
 TFW_API int tfw_read_ahead(tfw_stretch *stretch, size_t max_records, size_t *out_count,
                            tfw_error *error);
 

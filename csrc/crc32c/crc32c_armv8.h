@@ -3,13 +3,15 @@
 #ifndef TFWIRE_CRC32C_ARMV8_H
 #define TFWIRE_CRC32C_ARMV8_H
 
-#include "base/cpu.h"
-#include "crc32c/crc32c.h"
 #include "crc32c/crc32c_tables.h"
 
 #include <arm_acle.h>
 #include <arm_neon.h>
 
+#include "crc32c/crc32c_names_template.h"
+
+#define KERNEL armv8
+#define FEATURES (TFWI_CPU_ARM_CRC32 | TFWI_CPU_ARM_PMULL)
 #ifdef __clang__
 #define TARGET __attribute__((target("crc,aes")))
 #define CRC32CD __builtin_arm_crc32cd /* an old arm_acle.h has it only if all CPUs do */
@@ -62,8 +64,8 @@ TARGET TFWI_INLINE uint32_t vec_sum(vec a, vec b, vec c, vec d) {
     return vec_lane_sum(vec_fold(a, vec_factors(folds[FOLDS_ZERO + 48]), sum));
 }
 
-#include "crc32c/crc32c_fold.h"
+#include "crc32c/crc32c_fold_template.h"
 
-#include "crc32c/crc32c_words.h"
+#include "crc32c/crc32c_words_template.h"
 
 #endif /* TFWIRE_CRC32C_ARMV8_H */

@@ -3,12 +3,14 @@
 #ifndef TFWIRE_CRC32C_AVX2_H
 #define TFWIRE_CRC32C_AVX2_H
 
-#include "base/cpu.h"
-#include "crc32c/crc32c.h"
 #include "crc32c/crc32c_tables.h"
 
 #include <immintrin.h>
 
+#include "crc32c/crc32c_names_template.h"
+
+#define KERNEL avx2
+#define FEATURES (TFWI_CPU_SSE42 | TFWI_CPU_PCLMUL | TFWI_CPU_AVX2 | TFWI_CPU_VPCLMUL)
 #define TARGET __attribute__((target("sse4.2,pclmul,avx2,vpclmulqdq")))
 #define VEC_SIZE 32
 #define BLOCK_ROWS BLOCK_ROWS_32
@@ -65,8 +67,8 @@ TARGET TFWI_INLINE uint32_t vec_sum(vec a, vec b, vec c, vec d) {
     return crc_word(state, (uint64_t)_mm_extract_epi64(sum, 1));
 }
 
-#include "crc32c/crc32c_fold.h"
+#include "crc32c/crc32c_fold_template.h"
 
-#include "crc32c/crc32c_words.h"
+#include "crc32c/crc32c_words_template.h"
 
 #endif /* TFWIRE_CRC32C_AVX2_H */

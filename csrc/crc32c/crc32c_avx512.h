@@ -3,12 +3,15 @@
 #ifndef TFWIRE_CRC32C_AVX512_H
 #define TFWIRE_CRC32C_AVX512_H
 
-#include "base/cpu.h"
-#include "crc32c/crc32c.h"
 #include "crc32c/crc32c_tables.h"
 
 #include <immintrin.h>
 
+#include "crc32c/crc32c_names_template.h"
+
+#define KERNEL avx512
+#define FEATURES                                                                       \
+    (TFWI_CPU_SSE42 | TFWI_CPU_PCLMUL | TFWI_CPU_BMI2 | TFWI_CPU_AVX512 | TFWI_CPU_VPCLMUL)
 #define TARGET \
     __attribute__((target("sse4.2,pclmul,bmi2,avx512f,avx512bw,avx512dq,avx512vl,vpclmulqdq")))
 #define VEC_SIZE 64
@@ -75,7 +78,7 @@ TARGET TFWI_INLINE uint32_t vec_sum(vec a, vec b, vec c, vec d) {
     return lanes_sum(sum, _mm_setzero_si128());
 }
 
-#include "crc32c/crc32c_fold.h"
+#include "crc32c/crc32c_fold_template.h"
 
 /* ---- Masked loads: bytes whose bit is 0 are not read --------------------------------------- */
 

@@ -3,9 +3,11 @@
 #ifndef TFWIRE_CRC32C_PORTABLE_H
 #define TFWIRE_CRC32C_PORTABLE_H
 
-#include "crc32c/crc32c.h"
+#include "crc32c/crc32c_names_template.h"
 #include "crc32c/crc32c_tables.h"
 
+#define KERNEL portable
+#define FEATURES 0u
 #define TARGET
 
 /* What four bytes do to the register when k more follow them. */
@@ -34,6 +36,28 @@ TFWI_INLINE uint32_t crc_bytes(uint32_t state, const uint8_t *p, size_t len) {
         state = (state >> 8) ^ slices[0][(state ^ *p) & 0xff];
     }
     return state;
+}
+
+/* The product without carries, from ordinary products: operands that keep one bit in four leave
+ * room for the carries (at most 8 ones add up), and the last mask drops them. */
+TFWI_INLINE uint64_t carryless_product(uint32_t a, uint32_t b) {
+    const uint64_t every_fourth = UINT64_C(0x1111111111111111);
+    uint64_t product = 0;
+    for (unsigned k = 0; k < 4; k++) {
+        uint64_t sum = 0;
+        for (unsigned i = 0; i < 4; i++) {
+            sum ^= (a & (every_fourth << i)) * (b & (every_fourth << ((k - i) & 3)));
+        }
+        product |= sum & (every_fourth << k);
+    }
+    return product;
+}
+
+/* a * b mod P. The product has 63 bits, reflected: one shift aligns it. Its high powers, in the
+ * low half, are reduced as four message bytes would be. */
+TFWI_INLINE uint32_t multiply_mod(uint32_t a, uint32_t b) {
+    uint64_t product = carryless_product(a, b) << 1;
+    return (uint32_t)(product >> 32) ^ slice4((uint32_t)product, 0);
 }
 
 #endif /* TFWIRE_CRC32C_PORTABLE_H */

@@ -3,12 +3,14 @@
 #ifndef TFWIRE_CRC32C_SSE42_H
 #define TFWIRE_CRC32C_SSE42_H
 
-#include "base/cpu.h"
-#include "crc32c/crc32c.h"
 #include "crc32c/crc32c_tables.h"
 
 #include <immintrin.h>
 
+#include "crc32c/crc32c_names_template.h"
+
+#define KERNEL sse42
+#define FEATURES (TFWI_CPU_SSE42 | TFWI_CPU_PCLMUL)
 #define TARGET __attribute__((target("sse4.2,pclmul")))
 #define VEC_SIZE 16
 #define BLOCK_ROWS BLOCK_ROWS_16
@@ -55,8 +57,8 @@ TARGET TFWI_INLINE uint32_t vec_sum(vec a, vec b, vec c, vec d) {
     return vec_lane_sum(vec_fold(a, vec_factors(folds[FOLDS_ZERO + 48]), sum));
 }
 
-#include "crc32c/crc32c_fold.h"
+#include "crc32c/crc32c_fold_template.h"
 
-#include "crc32c/crc32c_words.h"
+#include "crc32c/crc32c_words_template.h"
 
 #endif /* TFWIRE_CRC32C_SSE42_H */

@@ -10,6 +10,7 @@
  * longer than the buffer ends the call at that record. All records before it are in the columns.
  */
 #include "parse/cells.h"
+#include "records/describe.h"
 #include "records/read_at.h"
 #include "records/scan.h"
 
@@ -60,15 +61,20 @@ static int append_bytes(tfw_stretch *s, size_t len, tfw_error *error) {
     return status == TFW_OK && got == 0 ? TFW_END : status;
 }
 
-/* Reports what is wrong with the record that the buffer begins with. */
-static int report_damage(const tfw_stretch *s, tfw_error found, size_t record, tfw_error *error) {
-    found.record = tfwi_saturated(record);
-    found.offset = tfwi_saturated(s->offset);
-    tfwi_describe(s->buffer + s->begin, &found);
-    if (error != NULL) {
-        *error = found;
-    }
-    return found.status;
+/* What is wrong with a record that takes needed bytes, of which the file has some. */
+static tfw_error cut_off(uint64_t needed, size_t have) {
+    tfw_error found;
+    tfwi_fail(&found, TFW_E_TRUNCATED, "");
+    found.expected = tfwi_saturated(needed);
+    found.found = tfwi_saturated(have);
+    return found;
+}
+
+/* Reports what is wrong with record number `record` of a call, of which the buffer holds the
+ * beginning from byte at on. */
+static int report_damage(const tfw_stretch *s, tfw_error found, size_t at, size_t record,
+                         tfw_error *error) {
+    return tfwi_report_damage(error, found, s->buffer + at, record, s->offset + (at - s->begin));
 }
 
 /* ---- Finding the end of a unit -------------------------------------------------------------- */
@@ -86,7 +92,7 @@ static size_t next_piece(size_t found_bytes, size_t found, size_t missing, uint6
 
 int tfw_read_ahead(tfw_stretch *s, size_t max_records, size_t *out_count, tfw_error *error) {
     tfw_span spans[HEADER_SPANS];
-    tfw_error found = {.status = TFW_OK};
+    tfw_error found = {.expected = TFW_HEADER_SIZE};
     size_t count = 0;
     *out_count = 0;
     int status = check_stretch(s, error);
@@ -100,7 +106,7 @@ int tfw_read_ahead(tfw_stretch *s, size_t max_records, size_t *out_count, tfw_er
         count += more;
         at += consumed;
         if (scanned < 0) {
-            status = scanned;
+            status = report_damage(s, found, at, count, error);
         } else if (scanned == TFW_NEED_INPUT || at == s->end) {
             const size_t room = s->capacity - s->end;
             const uint64_t needed = scanned == TFW_OK ? 0 : (uint64_t)found.expected;
@@ -113,7 +119,10 @@ int tfw_read_ahead(tfw_stretch *s, size_t max_records, size_t *out_count, tfw_er
         }
     }
     if (status == TFW_END && at != s->end) {
-        status = TFW_E_TRUNCATED;
+        const tfw_error cut = cut_off((uint64_t)found.expected, s->end - at);
+        status = report_damage(s, cut, at, count, error);
+    } else if (status == TFW_E_IO) {
+        TFWI_SET(error, record, tfwi_saturated(count));
     }
     if (s != NULL && status != TFW_E_ARGUMENT) {
         s->end = at;
@@ -191,11 +200,7 @@ static int read_on(reading *r, uint64_t needed, tfw_error *error) {
         TFWI_SET(error, record, tfwi_saturated(r->done));
     }
     if (status == TFW_END && have != 0) {
-        tfw_error cut;
-        tfwi_fail(&cut, TFW_E_TRUNCATED, "");
-        cut.expected = tfwi_saturated(needed);
-        cut.found = (int64_t)have;
-        status = report_damage(s, cut, r->done, error);
+        status = report_damage(s, cut_off(needed, have), s->begin, r->done, error);
     }
     return status;
 }
@@ -220,7 +225,7 @@ static int read_columns(reading *r, size_t max_records, tfw_error *error) {
         if (count != 0) {
             status = take_records(r, spans, count, error);
         } else if (scanned < 0) {
-            status = report_damage(s, found, r->done, error);
+            status = report_damage(s, found, s->begin, r->done, error);
         } else if ((uint64_t)found.expected <= have) {
             reach = (size_t)found.expected;
         } else {

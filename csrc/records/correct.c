@@ -328,12 +328,16 @@ int tfw_correct(const uint8_t *data, size_t len, uint64_t available, uint64_t ma
     uint64_t needed = 0;
     int status = tfwi_correct(&damaged, out_flip, &needed);
     tfwi_resync_free(&resync);
-    if (status != TFW_OK) {
-        tfwi_fail(error, status, status < 0 ? "no single bit explains the damage" : "");
+    switch (status) {
+    case TFW_OK:
+    case TFW_END: return status;
+    case TFW_E_MEMORY: return tfwi_fail(error, status, "out of memory");
+    case TFW_E_TOO_LARGE: return tfwi_fail(error, status, "the record is above the limit");
+    case TFW_NEED_INPUT:
+        tfwi_fail(error, status, "");
+        TFWI_SET(error, expected, tfwi_saturated(needed));
+        TFWI_SET(error, found, tfwi_saturated(len));
+        return status;
+    default: return tfwi_fail(error, status, "no single bit explains the damage");
     }
-    if (status == TFW_NEED_INPUT && error != NULL) {
-        error->expected = needed > INT64_MAX ? INT64_MAX : (int64_t)needed;
-        error->found = (int64_t)len;
-    }
-    return status;
 }

@@ -2,6 +2,7 @@
 #include "records/damage.h"
 
 #include "records/correct.h"
+#include "records/describe.h"
 #include "records/scan.h"
 #include "records/window.h"
 

@@ -1,7 +1,13 @@
-/* Framing and packing records. Nothing here keeps state. */
+/* Frames, written around payloads and verified. Nothing here keeps state. */
 #include "records/frame.h"
 
 #include "base/copy.h"
+#include "records/describe.h"
+
+#include <inttypes.h>
+#include <stdio.h>
+
+/* ---- Writing -------------------------------------------------------------------------------- */
 
 static bool inside(const tfw_span *span, size_t len) {
     return span->length <= len && span->offset <= len - span->length;
@@ -51,4 +57,31 @@ int tfw_pack(const uint8_t *data, size_t len, const tfw_span *spans, size_t coun
     }
     *out_len = at;
     return TFW_OK;
+}
+
+/* ---- Verifying ------------------------------------------------------------------------------ */
+
+int tfwi_stop(tfw_error *error, int status, uint64_t expected, uint64_t found) {
+    tfwi_fail(error, status, "");
+    error->expected = tfwi_saturated(expected);
+    error->found = tfwi_saturated(found);
+    return status;
+}
+
+int tfwi_stop_at_length(tfw_error *error, uint64_t expected, uint64_t found) {
+    tfwi_fail(error, TFW_E_INDEX, "");
+    snprintf(error->text, sizeof error->text,
+             "record of %" PRIu64 " bytes where the index says %" PRIu64, found, expected);
+    return TFW_E_INDEX;
+}
+
+int tfw_verify_record(const uint8_t *header, const uint8_t *payload, uint64_t length,
+                      const uint8_t *footer, tfw_error *error) {
+    tfw_error found;
+    int status = tfwi_verify_pieces(header, payload, length, footer, &found);
+    if (status != TFW_OK && error != NULL) {
+        tfwi_describe(header, &found);
+        *error = found;
+    }
+    return status;
 }

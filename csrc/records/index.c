@@ -1,10 +1,8 @@
 /* Random access: finding the records of a file, and reading any of them by number. Nothing here
  * keeps state, so any number of threads may read one file. */
+#include "records/describe.h"
 #include "records/read_at.h"
 #include "records/scan.h"
-
-#include <inttypes.h>
-#include <stdio.h>
 
 enum {
     WALKED_SPANS = 256,            /* found at a time by the walk */
@@ -13,18 +11,6 @@ enum {
     GAP = 4096,             /* between two records that are read at once: as LEAPT_RECORD */
     LONGEST_GROUP = 1 << 18,  /* bytes of records read at once, to be verified in the cache */
 };
-
-/* Completes the description of a damaged record; data: its first bytes, as far as present. */
-static int damaged(tfw_error *error, tfw_error found, const uint8_t *data, int64_t record,
-                   int64_t offset) {
-    found.record = record;
-    found.offset = offset;
-    tfwi_describe(data, &found);
-    if (error != NULL) {
-        *error = found;
-    }
-    return found.status;
-}
 
 static tfw_error cut(int64_t expected, uint64_t found) {
     tfw_error error;
@@ -53,8 +39,9 @@ static int leap(walk *w, uint64_t size) {
     return TFW_OK;
 }
 
-/* Finds the records that begin in a window of the file at w->offset. */
-static int walk_window(walk *w, const uint8_t *data, size_t len, tfw_error *error) {
+/* Finds the records that begin in a window of the file at w->offset. Inlined, so that the loop over
+ * spans keeps the walk in registers. */
+TFWI_INLINE int walk_window(walk *w, const uint8_t *data, size_t len, tfw_error *error) {
     tfw_span spans[WALKED_SPANS];
     tfw_error found;
     size_t at = 0;
@@ -84,8 +71,9 @@ static int walk_window(walk *w, const uint8_t *data, size_t len, tfw_error *erro
          * cut since the caller asked for its size. */
         found = cut(found.expected, has_header || at != 0 ? left : len);
     }
-    return status == TFW_OK ? TFW_OK : damaged(error, found, data + at, (int64_t)w->count,
-                                               (int64_t)w->offset);
+    return status == TFW_OK
+               ? TFW_OK
+               : tfwi_report_damage(error, found, data + at, w->count, w->offset);
 }
 
 int tfw_walk(int32_t fd, uint64_t end, uint64_t *offset, uint8_t *buffer, size_t buffer_len,
@@ -101,8 +89,7 @@ int tfw_walk(int32_t fd, uint64_t end, uint64_t *offset, uint8_t *buffer, size_t
         size_t len = end - w.offset < want ? (size_t)(end - w.offset) : want;
         status = tfw_read_at(fd, buffer, len, w.offset, &len, error);
         if (status == TFW_OK && len == 0) { /* cut since the caller asked for its size */
-            status = damaged(error, cut(TFW_HEADER_SIZE, 0), buffer, (int64_t)w.count,
-                             (int64_t)w.offset);
+            status = tfwi_report_damage(error, cut(TFW_HEADER_SIZE, 0), buffer, w.count, w.offset);
         } else if (status == TFW_OK) {
             w.last_size = 0;
             status = walk_window(&w, buffer, len, error);
@@ -118,41 +105,6 @@ int tfw_walk(int32_t fd, uint64_t end, uint64_t *offset, uint8_t *buffer, size_t
 }
 
 /* ---- Records by number ---------------------------------------------------------------------- */
-
-/* Whether three pieces are a record of the length expected; found says what is wrong. */
-static int check_pieces(const uint8_t *header, const uint8_t *payload, uint64_t length,
-                        const uint8_t *footer, tfw_error *found) {
-    const tfwi_crc32c_kernel *kernel = tfwi_crc32c_current();
-    const uint32_t length_crc = tfwi_length_crc(kernel, header);
-    if (TFWI_UNLIKELY(!tfwi_header_verifies(kernel, header))) {
-        tfwi_fail(found, TFW_E_LENGTH_CRC, "");
-        found->expected = tfwi_load32(header + TFWI_LENGTH_SIZE);
-        found->found = length_crc;
-        return TFW_E_LENGTH_CRC;
-    }
-    if (TFWI_UNLIKELY(tfwi_load64(header) != length)) {
-        tfwi_fail(found, TFW_E_INDEX, "");
-        snprintf(found->text, sizeof found->text,
-                 "record of %" PRIu64 " bytes where the index says %" PRIu64, tfwi_load64(header),
-                 length);
-        return TFW_E_INDEX;
-    }
-    const uint32_t computed = tfwi_payload_crc(kernel, payload, length);
-    if (TFWI_UNLIKELY(computed != tfwi_load32(footer))) {
-        tfwi_fail(found, TFW_E_DATA_CRC, "");
-        found->expected = tfwi_load32(footer);
-        found->found = computed;
-        return TFW_E_DATA_CRC;
-    }
-    return TFW_OK;
-}
-
-int tfw_verify_record(const uint8_t *header, const uint8_t *payload, uint64_t length,
-                      const uint8_t *footer, tfw_error *error) {
-    tfw_error found;
-    int status = check_pieces(header, payload, length, footer, &found);
-    return status == TFW_OK ? TFW_OK : damaged(error, found, header, -1, -1);
-}
 
 /* Records that are read at once, and their place in the file. */
 typedef struct group {
@@ -213,13 +165,13 @@ static int check_group(const group *g, const int64_t *offsets, const int64_t *nu
         tfw_error found;
         int status = TFW_E_TRUNCATED;
         if (left >= (uint64_t)size) {
-            status = check_pieces(record, record + TFW_HEADER_SIZE, length,
+            status = tfwi_verify_pieces(record, record + TFW_HEADER_SIZE, length,
                                   record + TFW_HEADER_SIZE + length, &found);
         } else {
             found = cut(size, left);
         }
         if (TFWI_UNLIKELY(status != TFW_OK)) {
-            return damaged(error, found, record, numbers[i], begin);
+            return tfwi_report_damage(error, found, record, (uint64_t)numbers[i], (uint64_t)begin);
         }
         out_spans[i] = (tfw_span){.offset = base + at + TFW_HEADER_SIZE, .length = length};
         *out_done += 1;

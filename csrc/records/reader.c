@@ -261,7 +261,7 @@ int tfw_reader_next(tfw_reader *reader, size_t max_records, tfw_batch *out_batch
     memset(out_batch, 0, sizeof *out_batch);
     while (!tfwi_spans_pending(reader)) {
         if (reader->outcome.status != TFW_OK) {
-            if (error != NULL) {
+            if (error != NULL && reader->outcome.status != TFW_END) {
                 *error = reader->outcome;
             }
             return reader->outcome.status;

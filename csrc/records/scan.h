@@ -21,26 +21,9 @@ typedef struct tfwi_scanner {
 /* The scanner of the CRC-32C kernel in use. */
 const tfwi_scanner *tfwi_scanner_current(void);
 
-extern const tfwi_scanner tfwi_scan_portable;
-#ifdef TFWI_X86
-extern const tfwi_scanner tfwi_scan_avx512;
-extern const tfwi_scanner tfwi_scan_avx2;
-extern const tfwi_scanner tfwi_scan_sse42;
-#endif
-#ifdef TFWI_ARM64
-extern const tfwi_scanner tfwi_scan_armv8;
-#endif
-
 /* tfw_scan without checks of arguments and without texts. REQUIRES: error is not NULL. */
 int tfwi_scan(const uint8_t *data, size_t len, uint64_t max_record_size, unsigned flags,
               tfw_span *out_spans, size_t span_capacity, size_t *out_count, size_t *out_consumed,
               tfw_error *error);
-
-/* For a scanner: notes why it stops; returns status. */
-int tfwi_stop(tfw_error *error, int status, uint64_t expected, uint64_t found);
-
-/* Describes in words the damage that tfwi_scan found in the record here; error says where that is.
- * At the beginning of a file: what other format the file looks like. */
-void tfwi_describe(const uint8_t *record, tfw_error *error);
 
 #endif /* TFWIRE_SCAN_H */

@@ -1,52 +1,16 @@
 /* Template: finding the records in memory, with the checksums inlined: for short records the two
- * calls each would take a quarter of the time. A scanner's file includes it once, after the header
- * of a CRC-32C kernel, which defines
- *
- *     TARGET                      the function attribute that allows its instructions
- *     crc_word(state, word)       the register after 8 more bytes
- *     crc_bytes(state, p, len)    the register after len more bytes
- *
- * and after it has defined LENGTH_FIRST: true where a checksum costs more than a branch that is
- * predicted badly.
+ * calls each would take a quarter of the time. A file includes it after the header of each CRC-32C
+ * kernel, and after it has defined LENGTH_FIRST: true where a checksum costs more than a branch
+ * that is predicted badly.
  */
-#ifndef TFWIRE_SCAN_TEMPLATE_H
-#define TFWIRE_SCAN_TEMPLATE_H
+#include "records/frame_template.h"
 
-#include "records/scan.h"
-
-/* Checks the record at data, which may be incomplete. TFW_OK: *out_length is its payload's. */
-TARGET TFWI_INLINE int check_record(const uint8_t *data, size_t len, uint64_t limit,
-                                    unsigned flags, uint64_t *out_length, tfw_error *error) {
-    if (TFWI_UNLIKELY(len < TFW_HEADER_SIZE)) {
-        return tfwi_stop(error, TFW_NEED_INPUT, TFW_HEADER_SIZE, len);
-    }
-    const uint64_t length = tfwi_load64(data);
-    uint32_t stored = tfwi_load32(data + TFWI_LENGTH_SIZE);
-    uint32_t computed = tfwi_crc32c_mask(~crc_word(UINT32_MAX, length));
-    if (TFWI_UNLIKELY(stored != computed)) {
-        return tfwi_stop(error, TFW_E_LENGTH_CRC, stored, computed);
-    }
-    if (TFWI_UNLIKELY(length > limit)) {
-        return tfwi_stop(error, TFW_E_TOO_LARGE, limit, length);
-    }
-    if (TFWI_UNLIKELY(length + TFWI_FRAME_SIZE > len)) {
-        return tfwi_stop(error, TFW_NEED_INPUT, length + TFWI_FRAME_SIZE, len);
-    }
-    if ((flags & TFW_NO_DATA_CRC) == 0) {
-        const uint8_t *payload = data + TFW_HEADER_SIZE;
-        stored = tfwi_load32(payload + length);
-        computed = tfwi_crc32c_mask(~crc_bytes(UINT32_MAX, payload, (size_t)length));
-        if (TFWI_UNLIKELY(stored != computed)) {
-            return tfwi_stop(error, TFW_E_DATA_CRC, stored, computed);
-        }
-    }
-    *out_length = length;
-    return TFW_OK;
-}
+#define scan_records OF_KERNEL(scan_records)
+#define search_header OF_KERNEL(search_header)
 
 TARGET static int scan_records(const uint8_t *data, size_t len, uint64_t limit, unsigned flags,
-                       tfw_span *out_spans, size_t span_capacity, size_t *out_count,
-                       size_t *out_consumed, tfw_error *error) {
+                               tfw_span *out_spans, size_t span_capacity, size_t *out_count,
+                               size_t *out_consumed, tfw_error *error) {
     size_t count = 0;
     size_t at = 0;
     int status = TFW_OK;
@@ -81,4 +45,4 @@ TARGET static size_t search_header(const uint8_t *data, size_t count, uint64_t l
     return count;
 }
 
-#endif /* TFWIRE_SCAN_TEMPLATE_H */
+static const tfwi_scanner OF_KERNEL(scanner) = {&kernel_of_name, scan_records, search_header};

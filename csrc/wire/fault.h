@@ -15,9 +15,15 @@ typedef struct tfwi_fault {
 } tfwi_fault;
 
 /* Notes a malformed message; returns NULL, for readers to return. */
-const uint8_t *tfwi_malformed(tfwi_fault *fault, const uint8_t *at, const char *text);
+TFWI_INLINE const uint8_t *tfwi_malformed(tfwi_fault *fault, const uint8_t *at, const char *text) {
+    *fault = (tfwi_fault){.status = TFW_E_WIRE, .at = at, .text = text};
+    return NULL;
+}
 
 /* Notes that memory is short; returns false. */
-bool tfwi_out_of_memory(tfwi_fault *fault);
+TFWI_INLINE bool tfwi_out_of_memory(tfwi_fault *fault) {
+    *fault = (tfwi_fault){.status = TFW_E_MEMORY, .text = "out of memory"};
+    return false;
+}
 
 #endif /* TFWIRE_FAULT_H */

@@ -1,10 +1,16 @@
 /* Reading the fields that are rare, and groups. */
 #include "wire/field.h"
 
+/* A varint that is a tag or a length. */
+static const uint8_t *read_short_varint(const uint8_t *p, const uint8_t *end, uint64_t *out_value,
+                                        tfwi_fault *fault) {
+    return tfwi_read_bounded_varint(p, end, TFWI_MAX_TAG, out_value, fault);
+}
+
 static const uint8_t *read_tag(const uint8_t *p, const uint8_t *end, tfwi_field *out_field,
                                tfwi_fault *fault) {
-    uint64_t tag;
-    const uint8_t *next = tfwi_read_long_varint(p, end, TFWI_MAX_TAG, &tag, fault);
+    uint64_t tag = 0;
+    const uint8_t *next = read_short_varint(p, end, &tag, fault);
     if (next == NULL) {
         return NULL;
     }
@@ -30,13 +36,13 @@ static const uint8_t *take_bytes(const uint8_t *p, const uint8_t *end, uint64_t 
 static const uint8_t *read_payload(const uint8_t *p, const uint8_t *end, tfwi_field *field,
                                    tfwi_fault *fault) {
     const uint8_t *at = p;
-    uint64_t len;
+    uint64_t len = 0;
     switch (field->tag & 7) {
     case TFWI_WIRE_VARINT: return tfwi_read_varint(p, end, &field->value, fault);
     case TFWI_WIRE_FIXED64: return take_bytes(p, end, 8, field, at, fault);
     case TFWI_WIRE_FIXED32: return take_bytes(p, end, 4, field, at, fault);
     case TFWI_WIRE_LEN:
-        p = tfwi_read_long_varint(p, end, TFWI_MAX_TAG, &len, fault);
+        p = read_short_varint(p, end, &len, fault);
         return p == NULL ? NULL : take_bytes(p, end, len, field, at, fault);
     case TFWI_WIRE_END_GROUP: return tfwi_malformed(fault, p, "a group ends without a beginning");
     default: return tfwi_malformed(fault, p, "not a wire type");

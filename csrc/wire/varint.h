@@ -9,8 +9,26 @@
 /* ---- Reading --------------------------------------------------------------------------------- */
 
 /* A varint of any length up to max_len bytes; bits above the 64th are dropped. */
-const uint8_t *tfwi_read_long_varint(const uint8_t *p, const uint8_t *end, size_t max_len,
-                                     uint64_t *out_value, tfwi_fault *fault);
+TFWI_INLINE const uint8_t *tfwi_read_bounded_varint(const uint8_t *p, const uint8_t *end,
+                                                    size_t max_len, uint64_t *out_value,
+                                                    tfwi_fault *fault) {
+    size_t present = (size_t)(end - p);
+    size_t limit = present < max_len ? present : max_len;
+    uint64_t value = 0;
+    for (size_t i = 0; i < limit; i++) {
+        value |= (uint64_t)(p[i] & 0x7f) << (7 * i);
+        if (p[i] < 0x80) {
+            *out_value = value;
+            return p + i + 1;
+        }
+    }
+    return tfwi_malformed(fault, p,
+                          limit == max_len ? "a varint is too long" : "ends inside a varint");
+}
+
+/* A varint of up to TFWI_MAX_VARINT bytes: tfwi_read_varint inlines only those of one. */
+const uint8_t *tfwi_read_long_varint(const uint8_t *p, const uint8_t *end, uint64_t *out_value,
+                                     tfwi_fault *fault);
 
 TFWI_INLINE const uint8_t *tfwi_read_varint(const uint8_t *p, const uint8_t *end,
                                             uint64_t *out_value, tfwi_fault *fault) {
@@ -18,7 +36,7 @@ TFWI_INLINE const uint8_t *tfwi_read_varint(const uint8_t *p, const uint8_t *end
         *out_value = *p;
         return p + 1;
     }
-    return tfwi_read_long_varint(p, end, TFWI_MAX_VARINT, out_value, fault);
+    return tfwi_read_long_varint(p, end, out_value, fault);
 }
 
 /* Values for which memory is reserved at a time: a packed block of n bytes holds between n / 10 and

@@ -189,12 +189,16 @@ def test_c_files_include_what_their_folder_may_know(path):
 
 
 def test_c_headers_include_each_other_in_no_circle():
-    """And each is guarded by its name."""
+    """And each is guarded by its name, but those that are included again for each kernel."""
     graph = {name_of(path): includes(path) for path in C_SOURCES if path.suffix == ".h"}
     assert set(graph) == set(TopologicalSorter(graph).static_order())
     for path in C_SOURCES:
         if path.suffix == ".h":
-            guard = re.search(r"^#ifndef (\w+)", path.read_text(encoding="ascii"), re.MULTILINE)
+            text = path.read_text(encoding="ascii")
+            guard = re.search(r"^#ifndef (\w+)", text, re.MULTILINE)
+            if guard is None and path.stem.endswith("_template"):
+                assert "OF_KERNEL" in text or "crc32c" in path.stem, path
+                continue
             assert guard[1] in (f"TFWIRE_{path.stem}_H".upper(), f"{path.stem}_H".upper()), path
 
 

@@ -10,12 +10,12 @@ C_SOURCES = sorted(CSRC.rglob("*.[ch]"))
 # Macros, enumerators and static functions that several files define, with the reason.
 NAMED_TWICE = {
     "each kernel of the checksum has its own, for the loops that include it": {
-        *("TARGET", "VEC_SIZE", "BLOCK_FOLD", "BLOCK_ROWS", "STREAM_FACTORS", "STREAM_WORDS"),
-        *("crc_bytes", "crc_word", "lane_of", "to_end"),
+        *("KERNEL", "FEATURES", "TARGET", "VEC_SIZE", "BLOCK_FOLD", "BLOCK_ROWS"),
+        *("STREAM_FACTORS", "STREAM_WORDS", "crc_bytes", "crc_word", "lane_of", "multiply_mod"),
+        *("to_end",),
         *("vec_add", "vec_factors", "vec_fold", "vec_lane_sum", "vec_load", "vec_low"),
         *("vec_product", "vec_state", "vec_sum"),
     },
-    "each scanner, for records/scan_template.h": {"LENGTH_FIRST"},
     "each matcher, for parse/match_template.h": {
         *("join_bits", "prefix_is", "read_number", "read_varint", "read_varints"),
         *("read_window", "widen", "window_ends"),
@@ -37,7 +37,9 @@ def code_of(path):
 
 
 def names_of(code):
-    """The macros, enumerators and static functions that a file defines."""
+    """The macros, enumerators and static functions that a file defines. `#define x OF_KERNEL(x)`
+    only gives the x of each kernel a name of its own."""
+    code = re.sub(r"^#define (\w+) OF_KERNEL\(\w+\)$", "", code, flags=re.MULTILINE)
     found = set(re.findall(r"^#define (\w+)", code, re.MULTILINE))
     for body in re.findall(r"\benum(?:\s+\w+)?\s*\{([^}]*)\}", code):
         found |= set(re.findall(r"(?:^|,)\s*(\w+)", body))

@@ -1,5 +1,6 @@
-/* Status names, versions, and error objects. */
-#include "check.h"
+/* Status names, versions, and error objects: what writes them, and what does not. */
+#include "arguments.h"
+#include "records.h"
 
 static void test_every_status_has_its_name(void) {
     static const struct {
@@ -56,10 +57,173 @@ static void test_a_long_text_is_cut(void) {
     CHECK_EQ(TFW_ERROR_TEXT_SIZE - 1, strlen(error.text));
 }
 
+/* ---- Convention 3 of the header ------------------------------------------------------------- */
+
+static uint8_t buffer[4096];
+static tfw_span found[8];
+static int64_t offsets[8];
+static size_t count, size;
+static file records; /* three, and what a case appends */
+
+static int scan(tfw_error *error) {
+    return tfw_scan(records.data, records.len, 0, 0, found, 8, &count, &size, error);
+}
+
+static int correct_first(tfw_error *error) {
+    tfw_flip flip;
+    return tfw_correct(records.data, records.ends[0], records.len, 0, &flip, error);
+}
+
+static int correct_last(tfw_error *error) {
+    const size_t begin = records.ends[2];
+    tfw_flip flip;
+    return tfw_correct(records.data + begin, records.len - begin, records.len - begin, 0, &flip,
+                       error);
+}
+
+/* Reads to the end or to an error, both of which stay. */
+static int read_all_records(tfw_error *error) {
+    tfw_reader_options options = options_for(TFW_CORRUPT_RAISE);
+    tfw_reader *reader;
+    tfw_batch batch;
+    int status;
+    options.fd = file_open(&records);
+    CHECK_EQ(TFW_OK, tfw_reader_create(&options, &reader, error));
+    do {
+        status = tfw_reader_next(reader, 0, &batch, error);
+    } while (status == TFW_OK);
+    CHECK_EQ(status, tfw_reader_next(reader, 0, &batch, error));
+    tfw_reader_free(reader);
+    close(options.fd);
+    return status;
+}
+
+static int feed_nothing(tfw_error *error) {
+    const tfw_reader_options options = {.size = sizeof options, .fd = -1};
+    tfw_reader *reader;
+    tfw_batch batch;
+    CHECK_EQ(TFW_OK, tfw_reader_create(&options, &reader, error));
+    int status = tfw_reader_next(reader, 0, &batch, error);
+    tfw_reader_free(reader);
+    return status;
+}
+
+static int walk(tfw_error *error) {
+    uint64_t at = 0;
+    int fd = file_open(&records);
+    int status = tfw_walk(fd, records.len, &at, buffer, sizeof buffer, offsets, 8, &count, error);
+    close(fd);
+    return status;
+}
+
+static int fetch_from(size_t capacity, tfw_error *error) {
+    const int64_t places[] = {0, (int64_t)records.ends[0], (int64_t)records.ends[1],
+                              (int64_t)records.ends[2], (int64_t)records.len};
+    const int64_t numbers[] = {0, 3};
+    int fd = file_open(&records);
+    int status = tfw_fetch(fd, places, numbers, records.len > records.ends[2] ? 2 : 1, buffer,
+                           capacity, found, &count, error);
+    close(fd);
+    return status;
+}
+
+static int fetch(tfw_error *error) { return fetch_from(sizeof buffer, error); }
+static int fetch_into_nothing(tfw_error *error) { return fetch_from(3, error); }
+
+static int read_ahead_into(size_t capacity, tfw_error *error) {
+    tfw_stretch s = {.size = sizeof s, .fd = file_open(&records), .stop = UINT64_MAX,
+                     .buffer = buffer, .capacity = capacity};
+    int status = tfw_read_ahead(&s, SIZE_MAX, &count, error);
+    CHECK(status >= 0 || error == NULL || (error->record == 3 && error->text[0] != '\0' &&
+                                           error->offset == (int64_t)records.ends[2]));
+    close(s.fd);
+    return status;
+}
+
+static int read_ahead(tfw_error *error) { return read_ahead_into(sizeof buffer, error); }
+static int read_ahead_a_little(tfw_error *error) { return read_ahead_into(50, error); }
+
+/* Columns of no features take any Example, and nothing else. */
+static int read_columns(tfw_error *error) {
+    table t;
+    tfw_stretch s = {.size = sizeof s, .fd = file_open(&records), .stop = UINT64_MAX,
+                     .buffer = buffer, .capacity = sizeof buffer};
+    table_open(&t);
+    int status = tfw_read_columns(NULL, NULL, &s, SIZE_MAX, TFW_SEQUENCE, NULL, &count, error);
+    table_close(&t);
+    close(s.fd);
+    return status;
+}
+
+static int tally(tfw_error *error) {
+    tfw_tally sum = {0};
+    return tfw_tally_block(&sum, records.data, records.len, 0, error);
+}
+
+static int summarize(tfw_error *error) {
+    tfw_reader_options options = options_for(TFW_CORRUPT_RAISE);
+    tfw_summary sum = {.shortest = UINT64_MAX};
+    tfw_reader *reader;
+    options.fd = file_open(&records);
+    CHECK_EQ(TFW_OK, tfw_reader_create(&options, &reader, error));
+    int status = tfw_reader_summarize(reader, UINT64_MAX, 0, &sum, NULL, error);
+    tfw_reader_free(reader);
+    close(options.fd);
+    return status;
+}
+
+typedef enum tail { WHOLE, CUT, WRONG_LENGTH, WRONG_PAYLOAD, NUM_TAILS } tail;
+
+/* Three good records of no bytes, and perhaps one that is not. */
+static void make_records(tail what) {
+    records = (file){0};
+    for (size_t i = 0; i < 3 + (what != WHOLE); i++) {
+        file_append_record(&records, NULL, 0);
+    }
+    switch (what) {
+    case CUT: records.len--; break;
+    case WRONG_LENGTH: records.data[records.ends[2] + 9] ^= 0x55; break;
+    case WRONG_PAYLOAD: records.data[records.len - 2] ^= 0x55; break;
+    default: break;
+    }
+}
+
+/* A failure writes the error, success never does; of the other outcomes those that are marked, for
+ * which the header says so. */
+static void test_errors_are_written_by_failures_and_by_what_says_so(void) {
+    static const struct {
+        int (*call)(tfw_error *error);
+        bool says_so;
+    } calls[] = {{scan, true},           {correct_first, true},       {correct_last, true},
+                 {walk, false},          {read_all_records, false},   {feed_nothing, false},
+                 {fetch, true},          {fetch_into_nothing, true},  {read_ahead, false},
+                 {tally, false},         {read_ahead_a_little, false}, {read_columns, true},
+                 {summarize, false}};
+    size_t met[3] = {0}; /* success, other outcomes, failures */
+    for (tail what = WHOLE; what < NUM_TAILS; what++) {
+        make_records(what);
+        for (size_t i = 0; i < COUNT(calls); i++) {
+            tfw_error error, before;
+            memset(&error, 0x5a, sizeof error);
+            before = error;
+            int status = calls[i].call(&error);
+            bool same = memcmp(&before, &error, sizeof error) == 0;
+            const bool other = status > 0 && status != TFW_END && calls[i].says_so;
+            CHECK(same || ((status < 0 || other) && error.status == status));
+            CHECK(!same || status >= 0);
+            CHECK_EQ(status, calls[i].call(NULL));
+            met[status < 0 ? 2 : status > 0]++;
+        }
+        free(records.data);
+    }
+    CHECK(met[0] > 3 && met[1] > 10 && met[2] > 10);
+}
+
 int main(void) {
     RUN(test_every_status_has_its_name);
     RUN(test_the_library_is_the_one_of_its_header);
     RUN(test_a_failure_resets_every_field);
     RUN(test_a_long_text_is_cut);
+    RUN(test_errors_are_written_by_failures_and_by_what_says_so);
     return check_report("error");
 }

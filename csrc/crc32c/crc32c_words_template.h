@@ -1,11 +1,9 @@
 /* Template: CRC-32C with an instruction that takes in 8 bytes, for x86-64 and ARMv8. A kernel's
- * header includes it after crc32c_fold.h, with the same definitions.
+ * header includes it after crc32c_fold_template.h, with the same definitions.
  *
  * The instruction has a latency of about 3 cycles, but one can begin in every cycle. With short
  * data the checksums of several records overlap. Longer data are three streams, joined at the end;
  * still longer data are folded as well. */
-#ifndef TFWIRE_CRC32C_WORDS_H
-#define TFWIRE_CRC32C_WORDS_H
 
 enum {
     SERIAL_LIMIT = 192, /* from here on, three streams */
@@ -75,5 +73,3 @@ TARGET TFWI_INLINE uint32_t crc_bytes(uint32_t state, const uint8_t *p, size_t l
     }
     return len < FOLD_LIMIT ? three_streams(state, p, len) : streams_and_blocks(state, p, len);
 }
-
-#endif /* TFWIRE_CRC32C_WORDS_H */

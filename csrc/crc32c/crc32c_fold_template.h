@@ -27,8 +27,6 @@
  * to its last row, times the negative power of x that cancels what the next fold multiplies by when
  * it carries the row over the streams.
  */
-#ifndef TFWIRE_CRC32C_FOLD_H
-#define TFWIRE_CRC32C_FOLD_H
 
 enum {
     ROW_SIZE = 4 * VEC_SIZE,
@@ -88,9 +86,7 @@ TARGET TFWI_INLINE uint32_t fold(row x, vec factors, const uint8_t *p, size_t nu
 
 /* Of the product, whose 63 bits one shift aligns, the low half holds the high powers: 4 message
  * bytes, before which zeros change nothing. */
-TARGET TFWI_INLINE uint32_t multiply(uint32_t a, uint32_t b) {
+TARGET TFWI_INLINE uint32_t multiply_mod(uint32_t a, uint32_t b) {
     uint64_t product = vec_low(vec_product(a, b)) << 1;
     return (uint32_t)(product >> 32) ^ crc_word(0, product << 32);
 }
-
-#endif /* TFWIRE_CRC32C_FOLD_H */
