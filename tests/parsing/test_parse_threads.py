@@ -81,7 +81,7 @@ def everything(paths, batch_size, num_threads, **options):
 
 @pytest.mark.filterwarnings("ignore:.*left out")
 @settings(
-    max_examples=60, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture]
+    max_examples=25, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture]
 )
 @given(
     contents=files(),

@@ -109,7 +109,7 @@ def test_an_iterator_that_is_left_takes_its_thread_along(path, how):
 @pytest.mark.parametrize("policy", ["raise", "skip", "tail", "stop"])
 def test_damage_is_met_as_without_a_thread(path, monkeypatch, policy):
     intact = path.read_bytes()
-    for place in range(7, len(intact), len(intact) // 23):
+    for place in range(7, len(intact), len(intact) // 9):
         damaged = bytearray(intact)
         damaged[place] ^= 0x10
         path.write_bytes(damaged)
@@ -232,7 +232,7 @@ def test_an_interrupt_at_any_moment_ends_the_reading_and_its_thread(path, monkey
     before = signal.signal(signal.SIGALRM, interrupt)
     interrupted = 0
     try:
-        for number in range(30):
+        for number in range(0, 30, 3):
             reader = small_reader(path)
             found = [next(reader) for _ in range(20)]
             try:

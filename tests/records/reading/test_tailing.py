@@ -54,7 +54,7 @@ def test_every_look_is_a_correct_prefix_and_the_next_goes_on(tmp_path):
         path.write_bytes(DATA[:size])
         found = look(path)
         assert expected_look(size) == found
-        for later in {min(size + more, len(DATA)) for more in (0, 1, 17, 999)}:
+        for later in {min(size + more, len(DATA)) for more in (size % 2, 17)}:
             path.write_bytes(DATA[:later])
             position = found[1]
             assert expected_look(later, position.record_index) == look(path, position)
@@ -236,10 +236,11 @@ def test_reading_goes_on_among_damaged_members(tmp_path):
         check_every_place(tmp_path / "data", [1, 100, None])
 
 
-def test_reading_goes_on_after_any_flipped_bit_of_a_stream(tmp_path):
+@pytest.mark.parametrize("step", [41, pytest.param(10, marks=pytest.mark.slow)])
+def test_reading_goes_on_after_any_flipped_bit_of_a_stream(tmp_path, step):
     """Also where what is inflated differs by a symbol, as with bit 490, read 70 bytes at a time."""
     member = gzip.compress(file_of([b"%d: %s" % (i, b"ab" * i) for i in range(4)]), mtime=0)
-    for bit in range(80, 8 * len(member), 10):
+    for bit in range(80, 8 * len(member), step):
         (tmp_path / "data").write_bytes(flip(member, bit) + member)
         check_every_place(tmp_path / "data", [64, 70, None])
 

@@ -17,7 +17,7 @@ import tfwire as tfw
 from tfwire._base import system
 from tfwire._examples import native_encoder
 
-THREADS = [2, 3, 8]
+THREADS = [2, 5]
 COUNT = 700
 RNG = np.random.default_rng(3)
 LENGTHS = RNG.integers(0, 60, COUNT)
