@@ -15,7 +15,8 @@ enum {
     TFWI_CPU_VPCLMUL = 1u << 7,
     TFWI_CPU_ARM_CRC32 = 1u << 8,
     TFWI_CPU_ARM_PMULL = 1u << 9,
-    TFWI_CPU_ARM_NEON = 1u << 10
+    TFWI_CPU_ARM_NEON = 1u << 10,
+    TFWI_CPU_AVX512_CHEAP = 1u << 11 /* its vectors of 512 bits do not lower the clock */
 };
 
 /* The TFWI_CPU_ bits that may be used. A few loads; call it once per batch, not once per value. */
@@ -24,6 +25,12 @@ unsigned tfwi_cpu_features(void);
 /* Whether all of these may be used. */
 TFWI_INLINE bool tfwi_cpu_has(unsigned features) {
     return (features & ~tfwi_cpu_features()) == 0;
+}
+
+/* The same, and that they should be. */
+TFWI_INLINE bool tfwi_cpu_prefers(unsigned features) {
+    const bool wide = (features & TFWI_CPU_AVX512) != 0;
+    return tfwi_cpu_has(features | (wide ? TFWI_CPU_AVX512_CHEAP : 0));
 }
 
 #endif /* TFWIRE_CPU_H */

@@ -7,7 +7,7 @@
 /* Defines, over a table of pointers to kernels of a type, best first:
  *
  *     type_at(i)     kernel i, or NULL past the last
- *     type_best()    the first one that this CPU can run
+ *     type_best()    the first one that this CPU can and should run
  *
  * A kernel has a member `features`: the TFWI_CPU_ bits that it needs. The last one needs none. */
 #define TFWI_DEFINE_CHOICE(type, table)                                     \
@@ -16,7 +16,7 @@
     }                                                                       \
     const type *type##_best(void) {                                         \
         size_t i = 0;                                                       \
-        while (!tfwi_cpu_has((table)[i]->features)) {                       \
+        while (!tfwi_cpu_prefers((table)[i]->features)) {                   \
             i++;                                                            \
         }                                                                   \
         return (table)[i];                                                  \

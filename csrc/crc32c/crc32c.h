@@ -26,7 +26,7 @@ typedef struct tfwi_crc32c_kernel {
 /* The kernel in use; never NULL. Load it once per batch. */
 const tfwi_crc32c_kernel *tfwi_crc32c_current(void);
 
-/* Kernel i of this build, best first, or NULL past the last; the best that this CPU can run. */
+/* Kernel i of this build, best first, or NULL past the last; the best that this CPU should run. */
 const tfwi_crc32c_kernel *tfwi_crc32c_kernel_at(size_t i);
 const tfwi_crc32c_kernel *tfwi_crc32c_kernel_best(void);
 

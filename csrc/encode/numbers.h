@@ -28,7 +28,7 @@ typedef struct tfwi_writer {
 /* Writer i of this build, best first, or NULL. */
 const tfwi_writer *tfwi_writer_at(size_t i);
 
-/* The best one that this CPU can run. */
+/* The best one that this CPU should run. */
 const tfwi_writer *tfwi_writer_best(void);
 
 #ifdef TFWI_X86

@@ -1,4 +1,4 @@
-/* Matching with AVX-512 and VBMI2 (Ice Lake, Zen 4): eight varints are put together at once. */
+/* Matching with AVX-512 and VBMI2 (Rocket Lake, Zen 4): eight varints are put together at once. */
 #include "parse/columns.h"
 
 #ifdef TFWI_X86
