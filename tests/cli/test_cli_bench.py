@@ -1,4 +1,4 @@
-"""tfwire bench, run as a user runs it; what it measures is nobody's to assert."""
+"""tfwire bench; what it measures is nobody's to assert."""
 
 import json
 from importlib.util import find_spec

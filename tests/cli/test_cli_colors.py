@@ -2,13 +2,12 @@
 
 import os
 import pty
-import subprocess
-import sys
 
 import pytest
 
 import tfwire as tfw
-from helpers.command import ENVIRONMENT
+from helpers.command import tfwire_main
+from tfwire.cli import main
 
 PLAIN = {"NO_COLOR": "", "TERM": "xterm"}
 
@@ -25,10 +24,12 @@ def folder(tmp_path, monkeypatch):
 def shown(*words, **environment):
     """What a command prints on a terminal, on both streams."""
     ours, theirs = pty.openpty()
-    command = [sys.executable, "-m", "tfwire", *words]
-    environment = {**ENVIRONMENT, **PLAIN, **environment}
-    subprocess.run(command, env=environment, stdout=theirs, stderr=theirs, check=False)
-    os.close(theirs)
+    with pytest.MonkeyPatch.context() as patch, open(theirs, "w") as terminal:
+        for name, value in {**PLAIN, **environment}.items():
+            patch.setenv(name, value)
+        patch.setattr("sys.stdout", terminal)
+        patch.setattr("sys.stderr", terminal)
+        main(words)
     text = b""
     try:
         while data := os.read(ours, 1 << 16):
@@ -55,8 +56,9 @@ def test_terminals_without_colors(environment):
         assert b"\x1b" not in shown(*words, **environment)
 
 
-def test_pipes_have_no_colors():
+def test_pipes_have_no_colors(monkeypatch):
+    for name, value in PLAIN.items():
+        monkeypatch.setenv(name, value)
     for words in (["verify", "good", "bad", "none"], ["head", "good"]):
-        command = [sys.executable, "-m", "tfwire", *words]
-        done = subprocess.run(command, env={**ENVIRONMENT, **PLAIN}, capture_output=True)
+        done = tfwire_main(*words)
         assert b"\x1b" not in done.stdout + done.stderr

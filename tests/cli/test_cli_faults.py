@@ -1,6 +1,7 @@
 """The command, with everything wrong that can be: arguments, files, standard streams, terminals."""
 
 import gzip
+import itertools
 import json
 import os
 import re
@@ -12,6 +13,7 @@ import pytest
 import tfwire as tfw
 from helpers.command import tfwire_main
 from helpers.command_words import READING, words_of
+from helpers.products import check_each, rotated
 from helpers.reference import frame
 from tfwire._base.text import printable
 
@@ -89,19 +91,21 @@ UNREADABLE = {
 
 
 @pytest.mark.parametrize("command", READING)
-@pytest.mark.parametrize("kind", UNREADABLE)
-def test_a_file_that_cannot_be_read(folder, command, kind):
-    made = UNREADABLE[kind]
-    path = made(folder) if callable(made) else made
+def test_files_that_cannot_be_read(folder, command):
+    paths = [made(folder) if callable(made) else made for made in UNREADABLE.values()]
     before = sorted(os.listdir())
-    result = tfwire_main(*words_of(command, path))
-    if command == "verify --json":  # for programs, on stdout
-        text_of(result)
-        assert result.returncode == 1
-        assert path == json.loads(result.stdout)["path"]
-    else:
-        check_complaint(result, command.split()[0])
-    assert before == sorted(os.listdir())
+
+    def check(path):
+        result = tfwire_main(*words_of(command, path))
+        if command == "verify --json":  # for programs, on stdout
+            text_of(result)
+            assert result.returncode == 1
+            assert path == json.loads(result.stdout)["path"]
+        else:
+            check_complaint(result, command.split()[0])
+        assert before == sorted(os.listdir())
+
+    check_each(check, paths)
 
 
 @pytest.mark.skipif(os.getuid() == 0, reason="this user may read everything")
@@ -111,13 +115,16 @@ def test_a_file_that_may_not_be_read(path):
         check_complaint(tfwire_main(*words_of(command, path)), command.split()[0])
 
 
-@pytest.mark.parametrize("command", READING)
-def test_a_url_without_fsspec(command, monkeypatch):
+def test_a_url_without_fsspec(monkeypatch):
     monkeypatch.setitem(sys.modules, "fsspec", None)
-    result = tfwire_main(*words_of(command, "gs://bucket/file"))
-    assert result.returncode == 1
-    if not command.startswith(("index", "shuffle")):  # which need a file of their own
-        assert "pip install 'tfwire[remote]'" in text_of(result)
+
+    def check(command):
+        result = tfwire_main(*words_of(command, "gs://bucket/file"))
+        assert result.returncode == 1
+        if not command.startswith(("index", "shuffle")):  # which need a file of their own
+            assert "pip install 'tfwire[remote]'" in text_of(result)
+
+    check_each(check, READING)
 
 
 def test_the_other_files_get_their_turn(path):
@@ -145,20 +152,32 @@ CONTENTS = {
 }
 
 
+COMPRESSIONS = ["auto", "none", "gzip", "zlib"]
+WHOLE = pytest.mark.parametrize("whole", [False, pytest.param(True, marks=pytest.mark.slow)])
+
+
+@WHOLE
 @pytest.mark.parametrize("command", READING)
-@pytest.mark.parametrize("kind", CONTENTS)
-@pytest.mark.parametrize("compression", ["auto", "none", "gzip", "zlib"])
-def test_a_file_of_something_else(folder, command, kind, compression):
-    (folder / "in").write_bytes(CONTENTS[kind])
-    words = words_of(command, "in")
-    if words[0] != "shuffle":
-        words[1:1] = ["--compression", compression]
-    result = tfwire_main(*words)
-    first_are_whole = words[0] == "head" and compression in ("auto", "none") and kind == "cut"
-    assert (0 if first_are_whole else 1) == result.returncode
-    text = result.stderr.decode() if command == "cat raw" else text_of(result)
-    if not first_are_whole and "json" not in command:
-        assert any(word in text for word in (f"tfwire {words[0]}: ", "DAMAGED", "NO\n", "lost"))
+def test_files_of_something_else(folder, monkeypatch, command, whole):
+    def check(kind, compression):
+        (folder / kind / compression).mkdir(parents=True)
+        monkeypatch.chdir(folder / kind / compression)
+        with open("in", "wb") as file:
+            file.write(CONTENTS[kind])
+        words = words_of(command, "in")
+        if words[0] != "shuffle":
+            words[1:1] = ["--compression", compression]
+        result = tfwire_main(*words)
+        first_are_whole = words[0] == "head" and compression in ("auto", "none") and kind == "cut"
+        assert (0 if first_are_whole else 1) == result.returncode
+        text = result.stderr.decode() if command == "cat raw" else text_of(result)
+        if not first_are_whole and "json" not in command:
+            said = (f"tfwire {words[0]}: ", "DAMAGED", "NO\n", "lost")
+            assert any(word in text for word in said)
+
+    number = list(READING).index(command)
+    pairs = rotated(number, CONTENTS, COMPRESSIONS)
+    check_each(check, itertools.product(CONTENTS, COMPRESSIONS) if whole else pairs)
 
 
 @pytest.mark.parametrize("command", READING)
@@ -176,7 +195,12 @@ def test_names_of_files_are_escaped(command):
         assert printable(NASTY) in text or json.dumps(NASTY)[1:-1] in text
 
 
-@pytest.mark.parametrize("command", READING)
+BENCH_IS_SLOW = [  # it compiles the 5001 features
+    pytest.param(name, marks=[pytest.mark.slow] * (name == "bench")) for name in READING
+]
+
+
+@pytest.mark.parametrize("command", BENCH_IS_SLOW)
 def test_keys_of_features_are_escaped_and_short(command, folder):
     key = NASTY[:-1] + "k" * 100_000 + "\u202eend"
     record = {key: 1, **{f"{i}\x1b]0;title\x07": "v\x9b" for i in range(5000)}}
@@ -231,22 +255,22 @@ TEXTS += ["1.5.2", "7MX", "9" * 30, "9" * 400 + "TB", "9" * 5000, "7\x1b[31m", "
 
 
 @pytest.mark.parametrize(("command", "option"), NUMBERS)
-@pytest.mark.parametrize("text", TEXTS, ids=lambda text: ascii(text[:9]))
-def test_wrong_numbers_are_refused(path, command, option, text):
+def test_wrong_numbers_are_refused(path, command, option):
     """And right ones are not; where both work and time would be spent, --help ends the command."""
-    words = {"split": ["-o", "out-{shard}"], "merge": ["-o", "out"], "shuffle": ["-o", "out"]}
-    inputs = [] if command == "demo" else [path]
-    if text in NUMBERS[command, option]:
-        result = tfwire_main(
-            command, *inputs, *words.get(command, []), f"{option}={text}", "--help"
-        )
-        assert 0 == result.returncode
-        return
-    result = tfwire_main(command, *inputs, *words.get(command, []), f"{option}={text}")
-    assert (2, b"") == (result.returncode, result.stdout)
-    assert option in text_of(result)
-    assert len(text_of(result)) < 2000 + len(text)
-    assert ["in"] == os.listdir()
+    outputs = {"split": ["-o", "out-{shard}"], "merge": ["-o", "out"], "shuffle": ["-o", "out"]}
+    words = [command, *([] if command == "demo" else [path]), *outputs.get(command, [])]
+
+    def check(text):
+        if text in NUMBERS[command, option]:
+            assert 0 == tfwire_main(*words, f"{option}={text}", "--help").returncode
+            return
+        result = tfwire_main(*words, f"{option}={text}")
+        assert (2, b"") == (result.returncode, result.stdout)
+        assert option in text_of(result)
+        assert len(text_of(result)) < 2000 + len(text)
+        assert ["in"] == os.listdir()
+
+    check_each(check, TEXTS)
 
 
 def test_very_large_numbers_are_taken_where_they_do_no_harm(path):
@@ -263,38 +287,50 @@ def test_very_large_numbers_are_taken_where_they_do_no_harm(path):
     check_complaint(result, "demo", 2)
 
 
-@pytest.mark.parametrize(
-    "words",
-    [
-        [],
-        ["nonsense"],
-        ["\x1b[31m"],
-        ["info"],
-        ["info", "in", "--\x1b[31m\u202e"],
-        ["info", "--compression", "\x1b[31m", "in"],
-        ["head", "--format", "\x9b", "in"],
-        ["cat", "--follow", "-"],
-        ["cat", "--follow", "in", "in"],
-        ["merge", "in"],
-        ["split", "in", "-o", "out-{shard}"],
-        ["index", "--text", "--check", "in"],
-        ["repair", "in"],
-        ["repair", "--accept-ambiguous", "in", "out"],
-        ["index", "-"],
-        ["shuffle", "-", "-o", "out"],
-        ["bench", "-"],
-        *([command, "-", "-"] for command in ("info", "head", "cat", "count", "verify")),
-        ["verify", "-", "--same-as", "-"],
-        ["merge", "-", "-", "-o", "out"],
-        ["split", "-", "-", "-o", "out-{shard}", "--shards", "2"],
-    ],
-)
-def test_wrong_usage(path, words):
-    result = tfwire_main(*words)
-    text_of(result)
-    assert (2, b"") == (result.returncode, result.stdout)
-    assert b"tfwire" in result.stderr
-    assert ["in"] == os.listdir()
+WRONG_USAGE = [
+    [],
+    ["nonsense"],
+    ["\x1b[31m"],
+    ["info"],
+    ["info", "in", "--\x1b[31m\u202e"],
+    ["info", "--compression", "\x1b[31m", "in"],
+    ["info", "--compression", "lz4", "in"],
+    ["head", "--format", "\x9b", "in"],
+    ["cat", "--follow", "-"],
+    ["cat", "--follow", "in", "in"],
+    ["verify"],
+    ["merge", "in"],
+    ["merge", "in", "-o", "-"],
+    ["split", "in", "-o", "out-{shard}"],
+    ["split", "in", "-o", "{shard}", "--shards", "2", "--shard-size", "1MB"],
+    ["split", "in", "-o", "out", "--shards", "2"],
+    ["split", "in", "-o", "{number}", "--shards", "2"],
+    ["index"],
+    ["index", "--text", "--check", "in"],
+    ["repair", "in"],
+    ["repair", "in", "-"],
+    ["repair", "--accept-ambiguous", "in", "out"],
+    ["index", "-"],
+    ["shuffle", "-", "-o", "out"],
+    ["bench", "-"],
+    ["demo", "--nonsense"],
+    *([command, "-", "-"] for command in ("info", "head", "cat", "count", "verify")),
+    ["verify", "-", "--same-as", "-"],
+    ["merge", "-", "-", "-o", "out"],
+    ["split", "-", "-", "-o", "out-{shard}", "--shards", "2"],
+]
+
+
+def test_wrong_usage(path):
+    def check(words):
+        result = tfwire_main(*words)
+        text_of(result)
+        assert (2, b"") == (result.returncode, result.stdout)
+        assert b"tfwire" in result.stderr
+        assert words[:1] not in ([], ["nonsense"], ["demo"]) or b"usage: tfwire" in result.stderr
+        assert ["in"] == os.listdir()
+
+    check_each(check, WRONG_USAGE)
 
 
 # ---- What is not installed, or may not be written ------------------------------------------------
@@ -308,11 +344,11 @@ def test_the_demo_names_the_packages_that_it_lacks(monkeypatch):
     assert [] == os.listdir()
 
 
-@pytest.mark.parametrize("place", ["file", "file/below", "a\0b", "x" * 300, "/proc/nowhere"])
-def test_the_demo_where_nothing_can_be_written(place, folder):
+def test_the_demo_where_nothing_can_be_written(folder):
     (folder / "file").touch()
-    check_complaint(tfwire_main("demo", "--folder", place), "demo")
-    assert ["file"] == os.listdir()
+    for place in ("file", "file/below", "a\0b", "x" * 300, "/proc/nowhere"):
+        check_complaint(tfwire_main("demo", "--folder", place), "demo")
+        assert ["file"] == os.listdir()
 
 
 def test_the_demo_touches_no_other_files(folder):
@@ -357,24 +393,27 @@ def test_a_fault_of_the_command_is_one_line(path, monkeypatch):
 # ---- Words ---------------------------------------------------------------------------------------
 
 OF_PYTHON = r"[a-z]+_[a-z_]*(=| is )|on_corrupt|compression_type|=(True|False|None)|Traceback"
-KINDS = [[], ["--compression", "gzip"], ["--compression", "zlib"], ["--compression", "none"]]
+DATA = b"".join(map(frame, RECORDS))
+MISREAD = {"plain": DATA, "text": b"no records, but a text of some length", "torn": DATA[:-3]}
+MISREAD |= {"gzip": gzip.compress(DATA), "damaged": b"\xff" + DATA[1:]}
 
 
-@pytest.mark.parametrize("kind", KINDS, ids=" ".join)
-@pytest.mark.parametrize("content", ["text", "plain", "gzip", "damaged", "torn"])
-def test_messages_have_the_flags_of_the_command_and_not_pythons_arguments(folder, kind, content):
-    data = b"".join(map(frame, RECORDS))
-    contents = {"plain": data, "text": b"no records, but a text of some length", "torn": data[:-3]}
-    contents |= {"gzip": gzip.compress(data), "damaged": b"\xff" + data[1:]}
-    (folder / "in").write_bytes(contents[content])
-    said = ""
-    for number, name in enumerate(READING):
-        command, *words = words_of(name, "in", f"out-{number}")
-        if "json" not in name and not (kind and command == "shuffle"):  # it has no such flag
-            result = tfwire_main(command, *kind, *words)
-            shown = result.stdout if command in ("info", "verify") else b""
-            said += (shown + result.stderr).decode()
-    assert [] == [line for line in said.splitlines() if re.search(OF_PYTHON, line)]
-    if content == "text":
-        assert kind or "tried plain records, GZIP and ZLIB, and nothing fits" in said
-        assert not kind or f"--compression is {kind[1]}; --compression auto detects" in said
+@WHOLE
+@pytest.mark.parametrize("content", MISREAD)
+def test_messages_have_the_flags_of_the_command_and_not_pythons_arguments(folder, content, whole):
+    (folder / "in").write_bytes(MISREAD[content])
+    number = list(MISREAD).index(content)
+    commands = [name for name in READING if "json" not in name]
+    pairs = itertools.product(commands, COMPRESSIONS)
+    for name, compression in pairs if whole else rotated(number, commands, COMPRESSIONS):
+        command, *words = words_of(name, "in", f"out-{name}-{compression}")
+        if command != "shuffle":  # it has no such flag
+            words += ["--compression", compression]
+        result = tfwire_main(command, *words)
+        shown = result.stdout if command in ("info", "verify") else b""
+        said = (shown + result.stderr).decode()
+        assert [] == [line for line in said.splitlines() if re.search(OF_PYTHON, line)]
+        if content == "text" and command in ("info", "verify"):
+            found = "tried plain records, GZIP and ZLIB, and nothing fits"
+            wrong = f"--compression is {compression}; --compression auto detects"
+            assert (found if compression == "auto" else wrong) in said

@@ -1,4 +1,4 @@
-"""tfwire info, count, verify and repair, run as a user runs them."""
+"""tfwire info, count, verify and repair."""
 
 import base64
 import fcntl
@@ -17,9 +17,8 @@ import zlib
 import pytest
 
 import tfwire as tfw
-from helpers.command import ENVIRONMENT, heed_interrupts, tfwire_command
+from helpers.command import ENVIRONMENT, heed_interrupts, tfwire_command, tfwire_process
 from helpers.reference import flip, frame
-from tfwire.cli import _COMMANDS
 
 RECORDS = [b"", b"one", *(bytes([i]) * 37 * i for i in range(5)), os.urandom(70_000)]
 
@@ -63,12 +62,12 @@ UNREADABLE = ["folder", "missing"]
 # ---- verify -----------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("name", INTACT)
-def test_verify_of_an_intact_file(files, name):
-    result = tfwire_command("verify", name, cwd=files)
-    assert (0, "") == (result.returncode, result.stderr)
-    count = 0 if name == "empty" else len(RECORDS)
-    assert result.stdout.startswith(f"{name}: intact, {count} records")
+def test_verify_of_an_intact_file(files):
+    for name in INTACT:
+        result = tfwire_command("verify", name, cwd=files)
+        assert (0, "") == (result.returncode, result.stderr)
+        count = 0 if name == "empty" else len(RECORDS)
+        assert result.stdout.startswith(f"{name}: intact, {count} records")
 
 
 @pytest.mark.parametrize("name", DAMAGED)
@@ -82,12 +81,12 @@ def test_verify_lists_damage_and_exits_with_1(files, name):
     assert f"record {record}: {reason}" in tfwire_command("verify", name, cwd=files).stdout
 
 
-@pytest.mark.parametrize("name", UNREADABLE)
-def test_verify_names_a_file_that_it_cannot_read(files, name):
-    result = tfwire_command("verify", name, cwd=files)
-    assert (1, "") == (result.returncode, result.stdout)
-    assert result.stderr.startswith(f"tfwire verify: {name}: ")
-    assert result.stderr.count("\n") == 1
+def test_verify_names_a_file_that_it_cannot_read(files):
+    for name in UNREADABLE:
+        result = tfwire_command("verify", name, cwd=files)
+        assert (1, "") == (result.returncode, result.stdout)
+        assert result.stderr.startswith(f"tfwire verify: {name}: ")
+        assert result.stderr.count("\n") == 1
 
 
 @pytest.mark.parametrize("jobs", [1, 7])
@@ -117,9 +116,7 @@ def test_verify_gives_the_checksum_that_object_stores_show(files, name):
 
 def test_verify_reads_a_pipe(files):
     for name in ("plain", "gzip"):
-        with open(files / name, "rb") as file:
-            data = file.read()
-        result = tfwire_command("verify", "-", text=False, input=data)
+        result = tfwire_process("verify", "-", text=False, input=(files / name).read_bytes())
         assert result.returncode == 0
         assert f"<stdin>: intact, {len(RECORDS)} records".encode() in result.stdout
 
@@ -209,11 +206,12 @@ def test_info_as_json(files, name):
 # ---- repair -----------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("name", INTACT)
-def test_repair_of_an_intact_file_copies_its_records(files, name):
-    result = tfwire_command("repair", name, "out", cwd=files)
-    assert (0, "") == (result.returncode, result.stderr)
-    assert list(tfw.read_records(files / name)) == list(tfw.read_records(files / "out"))
+def test_repair_of_an_intact_file_copies_its_records(files):
+    for name in INTACT:
+        result = tfwire_command("repair", name, f"{name} copy", cwd=files)
+        assert (0, "") == (result.returncode, result.stderr)
+        copy = files / f"{name} copy"
+        assert list(tfw.read_records(files / name)) == list(tfw.read_records(copy))
 
 
 def test_repair_keeps_what_verifies_and_reports_what_is_lost(files):
@@ -233,7 +231,7 @@ def test_repair_corrects_on_demand(files):
     assert (files / "plain").read_bytes() == (files / "out").read_bytes()
 
 
-@pytest.mark.parametrize("words", [["verify"], ["repair"], ["repair", "--correct"]])
+@pytest.mark.parametrize("words", [["verify"], ["repair"], ["repair", "--correct"]], ids=" ".join)
 def test_of_very_many_faults_the_first_are_listed_and_all_are_counted(files, words):
     """65,536 of each at most: a file of nothing but damage takes no more memory than another."""
     record, good = frame(b"x"), frame(b"")
@@ -266,53 +264,16 @@ def test_repair_refuses_to_overwrite(files):
     assert len(RECORDS) - 1 == sum(1 for _ in tfw.read_records(files / "plain"))
 
 
-@pytest.mark.parametrize("name", ["text", "huge", "folder", "missing"])
-def test_repair_writes_nothing_when_there_is_nothing(files, name):
+def test_repair_writes_nothing_when_there_is_nothing(files):
     before = sorted(os.listdir(files))
-    result = tfwire_command("repair", name, "out", cwd=files)
-    assert (1, "") == (result.returncode, result.stdout)
-    assert result.stderr.startswith(f"tfwire repair: {name}: ")
-    assert before == sorted(os.listdir(files))
+    for name in ("text", "huge", "folder", "missing"):
+        result = tfwire_command("repair", name, "out", cwd=files)
+        assert (1, "") == (result.returncode, result.stdout)
+        assert result.stderr.startswith(f"tfwire repair: {name}: ")
+        assert before == sorted(os.listdir(files))
 
 
 # ---- All of them ------------------------------------------------------------------------------
-
-
-@pytest.mark.parametrize(
-    "words",
-    [
-        ["verify"],
-        ["verify", "--jobs", "0", "x"],
-        ["info", "--compression", "lz4", "x"],
-        ["repair", "one"],
-        ["repair", "--accept-ambiguous", "a", "b"],
-        ["repair", "a", "-"],
-        ["head", "-n", "-1", "x"],
-        ["demo", "--records", "0"],
-    ],
-)
-def test_wrong_usage_exits_with_2(words):
-    result = tfwire_command(*words)
-    assert (2, "") == (result.returncode, result.stdout)
-
-
-@pytest.mark.parametrize(
-    "command",
-    list(_COMMANDS),
-)
-def test_help_of_a_command_loads_no_numpy(command):
-    code = (
-        "import sys\n"
-        "from tfwire.cli import main\n"
-        f"try: main(['{command}', '--help'])\n"
-        "except SystemExit: pass\n"
-        "sys.exit('numpy' in sys.modules)"
-    )
-    result = subprocess.run(
-        [sys.executable, "-c", code], capture_output=True, text=True, env=ENVIRONMENT
-    )
-    assert result.returncode == 0
-    assert f"usage: tfwire {command}" in result.stdout
 
 
 def test_file_names_of_any_bytes_are_printed(files):
@@ -378,5 +339,5 @@ def test_info_of_an_empty_file_says_its_size(tmp_path):
     assert "size         0 bytes\n" in tfwire_command("info", "empty", cwd=tmp_path).stdout
     (info,) = lines_of_json(tfwire_command("info", "--json", "empty", cwd=tmp_path))
     assert 0 == info["bytes"]
-    (info,) = lines_of_json(tfwire_command("info", "--json", "-", stdin=-3))
+    (info,) = lines_of_json(tfwire_command("info", "--json", "-"))
     assert info["bytes"] is None

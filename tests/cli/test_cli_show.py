@@ -1,15 +1,16 @@
-"""tfwire head and cat, run as a user runs them."""
+"""tfwire head and cat."""
 
 import json
 import os
 import subprocess
 import sys
+import tracemalloc
 
 import pytest
 from google.protobuf import text_format
 
 import tfwire as tfw
-from helpers.command import ENVIRONMENT, tfwire_command
+from helpers.command import ENVIRONMENT, tfwire_command, tfwire_main, tfwire_process
 from tfwire import train
 
 EXAMPLES = [tfw.encode_example({"i": i, "name": f"record {i}", "w": [i / 2]}) for i in range(20)]
@@ -85,19 +86,18 @@ def test_what_another_record_may_be(tmp_path):
 
 def test_a_large_record_of_short_fields_is_not_walked_whole(tmp_path):
     tfw.write_records(tmp_path / "others", [b"\x08\x01" * (4 << 20) + b"\xff"])
-    code = (
-        "import tracemalloc; from tfwire.cli import main; from tfwire.cli import _record_text\n"
-        "tracemalloc.start(); main(['head', 'others'])\n"
-        "assert tracemalloc.get_traced_memory()[1] < 100 << 20"
-    )
-    command = [sys.executable, "-c", code]
-    done = subprocess.run(command, cwd=tmp_path, env=ENVIRONMENT, capture_output=True, text=True)
+    tracemalloc.start()
+    try:
+        done = tfwire_command("head", tmp_path / "others")
+        assert tracemalloc.get_traced_memory()[1] < 100 << 20
+    finally:
+        tracemalloc.stop()
     assert (0, "") == (done.returncode, done.stderr)
     assert "# maybe another protocol buffer, with fields 1\n" in done.stdout
 
 
 def test_raw_is_the_records_as_they_are(path):
-    result = tfwire_command("cat", "--format", "raw", path, text=False)
+    result = tfwire_main("cat", "--format", "raw", path)
     assert b"".join([*EXAMPLES, SEQUENCE, OTHER]) == result.stdout
 
 
@@ -139,7 +139,7 @@ def test_head_stops_before_later_damage(tmp_path):
 
 def test_stdin_is_read(path):
     with open(path, "rb") as file:
-        result = tfwire_command("cat", "--format", "raw", "-", stdin=file, text=False)
+        result = tfwire_main("cat", "--format", "raw", "-", stdin=file)
     assert b"".join([*EXAMPLES, SEQUENCE, OTHER]) == result.stdout
 
 
@@ -159,13 +159,14 @@ def test_a_reader_that_leaves_ends_the_command_quietly(tmp_path):
 
 
 @pytest.mark.skipif(not os.path.exists("/dev/full"), reason="the system has no /dev/full")
-@pytest.mark.parametrize("words", [["head"], ["cat"], ["cat", "--format", "raw"]])
-def test_an_output_that_is_full_is_blamed_and_not_the_input(path, words):
+def test_an_output_that_is_full_is_blamed_and_not_the_input(path):
     """Once, and not again when the interpreter ends."""
-    with open("/dev/full", "wb") as full:
-        result = tfwire_command(*words, path, path, capture_output=False, stdout=full, stderr=-1)
-    assert result.returncode == 1
-    assert f"tfwire {words[0]}: standard output: No space left on device\n" == result.stderr
+    for words in (["head"], ["cat", "--format", "raw"]):
+        with open("/dev/full", "wb") as full:
+            options = {"capture_output": False, "stdout": full, "stderr": subprocess.PIPE}
+            result = tfwire_process(*words, path, path, **options)
+        assert result.returncode == 1
+        assert f"tfwire {words[0]}: standard output: No space left on device\n" == result.stderr
 
 
 @pytest.mark.parametrize("command", ["head", "cat", "count"])

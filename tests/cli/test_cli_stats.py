@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 import tfwire as tfw
-from helpers.command import ENVIRONMENT, tfwire_command, tfwire_main
+from helpers.command import tfwire_command, tfwire_main
 from tfwire._parsing.random_sample import RecordSample
 from tfwire._records.reading.batch_reader import BatchReader
 from tfwire.cli import main
@@ -179,8 +179,7 @@ def test_large_integers_that_lie_close_together():
 
 def test_bars_and_strings_where_the_terminal_has_ascii_only():
     tfw.write_records("rows", [{"a": i, "b": "\N{SNOWMAN}\x1b[31m"} for i in range(16)])
-    environment = {**ENVIRONMENT, "PYTHONIOENCODING": "ascii", "LC_ALL": "C"}
-    result = tfwire_command("stats", "rows", env=environment)
+    result = tfwire_command("stats", "rows", encoding="ascii")
     assert (0, "") == (result.returncode, result.stderr)
     lines = result.stdout.splitlines()
     assert lines[2].endswith("  " + "#" * 16)

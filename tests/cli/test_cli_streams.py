@@ -1,5 +1,7 @@
 """Standard streams, locales, terminals and interrupts: what the command does about them."""
 
+import contextlib
+import itertools
 import json
 import os
 import pty
@@ -7,12 +9,14 @@ import signal
 import subprocess
 import sys
 import time
+from glob import glob
 
 import pytest
 
 import tfwire as tfw
-from helpers.command import ENVIRONMENT, heed_interrupts, tfwire_command
+from helpers.command import ENVIRONMENT, heed_interrupts, tfwire_main
 from helpers.command_words import words_of
+from tfwire.cli import main
 
 RECORDS = [tfw.encode_example({"id": i, "name": f"name {i}"}) for i in range(100)]
 
@@ -47,18 +51,18 @@ STREAMS = {
 STREAMED = ["info", "head json", "cat", "cat raw", "count", "verify", "repair", "split", "bench"]
 STREAMED = {**{name: words_of(name, "in") for name in STREAMED}, "--help": ["--help"]}
 STREAMED |= {"verify --help": ["verify", "--help"], "usage": ["nonsense"]}
-QUICK = {"cat", "--help", "split"}
+QUICK = {*zip(STREAMED, itertools.cycle(STREAMS)), *(("cat", streams) for streams in STREAMS)}
 STREAMED_CASES = [
-    name if name in QUICK else pytest.param(name, marks=pytest.mark.slow) for name in STREAMED
+    pytest.param(*case, marks=[pytest.mark.slow] * (case not in QUICK))
+    for case in itertools.product(STREAMED, STREAMS)
 ]
 
 
 @pytest.mark.unsanitized("starts processes")
 @pytest.mark.skipif(not os.path.exists("/dev/full"), reason="the system has no /dev/full")
-@pytest.mark.parametrize("command", STREAMED_CASES)
-@pytest.mark.parametrize("streams", STREAMS)
+@pytest.mark.parametrize(("command", "streams"), STREAMED_CASES)
 def test_standard_streams_that_do_not_work(path, command, streams):
-    tfw.write_records(path, RECORDS * 30)
+    tfw.write_records(path, RECORDS * 10)
     words = " ".join(f"'{word}'" for word in STREAMED[command])
     script = f"'{sys.executable}' -m tfwire {words} {STREAMS[streams]}"
     result = subprocess.run(
@@ -89,24 +93,49 @@ def test_a_closed_stdin_is_no_empty_file():
     assert b"tfwire verify: standard input: Bad file descriptor\n" == result.stderr
 
 
-@pytest.mark.unsanitized("starts processes")
-def test_raw_records_do_not_reach_a_terminal(path):
+def test_raw_records_do_not_reach_a_terminal(path, capsys):
     ours, theirs = pty.openpty()
     for words in (["cat"], ["head"], ["cat", "--follow"]):
-        result = tfwire_command(
-            *words, "--format", "raw", path, capture_output=False, stdout=theirs, stderr=-1
-        )
-        assert 2 == result.returncode
-        assert "not for a terminal" in result.stderr
+        with open(theirs, "w", closefd=False) as terminal, contextlib.redirect_stdout(terminal):
+            assert 2 == main([*words, "--format", "raw", path])
+        assert "not for a terminal" in capsys.readouterr().err
     os.close(theirs)
     os.close(ours)
 
 
-ENVIRONMENTS = {
-    "C locale": {"LC_ALL": "C", "LANG": "C", "PYTHONUTF8": "0", "PYTHONCOERCECLOCALE": "0"},
-    "ASCII": {"PYTHONIOENCODING": "ascii"},
-    "Latin-1": {"PYTHONIOENCODING": "latin-1:strict"},
-    "UTF-16": {"PYTHONIOENCODING": "utf-16"},
+NAME = "東京é\x1b"
+IN_LOCALES = [
+    ["info", NAME],
+    ["info", "--json", NAME],
+    ["head", NAME],
+    ["cat", "--format", "json", NAME],
+    ["verify", "--json", NAME],
+    ["count", "missing é", NAME],
+    ["--help"],
+    ["verify", "--help"],
+    ["nonsense é"],
+]
+
+
+def check_shown(words, status, shown, encoding="utf-8"):
+    assert status == (2 if "nonsense é" in words else int("missing é" in words))
+    text = shown.decode(encoding)
+    assert "Traceback" not in text
+    assert "\x1b" not in text
+    if "--json" in words:
+        path = json.loads(text)["path"]
+        assert NAME.encode() == path.encode("utf-8", "surrogateescape")
+
+
+@pytest.mark.parametrize("encoding", ["ascii", "latin-1", "utf-16"])
+def test_encodings_of_the_output(path, encoding):
+    os.rename(path, NAME)
+    for words in IN_LOCALES:
+        done = tfwire_main(*words, encoding=encoding)
+        check_shown(words, done.returncode, done.stdout or done.stderr, encoding)
+
+
+TERMINALS = {
     "width 0": {"COLUMNS": "0", "LINES": "0"},
     "width 1": {"COLUMNS": "1", "TERM": "dumb"},
     "width of nonsense": {"COLUMNS": "x" * 100, "TERM": ""},
@@ -114,38 +143,47 @@ ENVIRONMENTS = {
 }
 
 
-QUICK_ENVIRONMENTS = {"C locale", "width 0"}
-ENVIRONMENT_CASES = [
-    name if name in QUICK_ENVIRONMENTS else pytest.param(name, marks=pytest.mark.slow)
-    for name in ENVIRONMENTS
-]
+@pytest.mark.parametrize("name", TERMINALS)
+def test_terminals(path, name, monkeypatch):
+    os.rename(path, NAME)
+    for variable, value in TERMINALS[name].items():
+        monkeypatch.setenv(variable, value)
+    for words in IN_LOCALES:
+        done = tfwire_main(*words)
+        check_shown(words, done.returncode, done.stdout + done.stderr * (done.returncode != 0))
+
+
+_IN_A_LOCALE = """
+import json, os
+from tfwire.cli import main
+with open("words") as file:
+    commands = json.load(file)
+for words in commands:
+    try:
+        status = main([os.fsdecode(word.encode()) for word in words])
+    except SystemExit as done:
+        status = done.code
+    print("\\0", status, "\\0", sep="", end="", flush=True)
+"""
 
 
 @pytest.mark.unsanitized("starts processes")
-@pytest.mark.parametrize("name", ENVIRONMENT_CASES)
-def test_locales_and_terminals(name, folder):
-    tfw.write_records("東京é\x1b", [{"東京é\x1b\ud800".encode("utf-8", "ignore").decode(): "é"}])
-    environment = {**ENVIRONMENT, **ENVIRONMENTS[name]}
-    for words in (
-        ["info"],
-        ["info", "--json"],
-        ["head"],
-        ["cat", "--format", "json"],
-        ["verify", "--json"],
-        ["count", "missing é"],
-        ["--help"],
-        ["verify", "--help"],
-        ["nonsense é"],
-    ):
-        inputs = [] if words[-1][:4] in ("--he", "nons") else ["東京é\x1b"]
-        result = tfwire_command(*words, *inputs, env=environment, text=False)
-        shown = result.stdout + result.stderr
-        assert result.returncode == (2 if "nonsense é" in words else int("missing é" in words))
-        assert b"Traceback" not in shown
-        assert b"\x1b" not in shown
-        if "--json" in words and name != "UTF-16":
-            path = json.loads(result.stdout)["path"]
-            assert "東京é\x1b".encode() == path.encode("utf-8", "surrogateescape")
+def test_the_c_locale(path):
+    os.rename(path, NAME)
+    with open("words", "w") as file:
+        json.dump(IN_LOCALES, file)
+    locale = {"LC_ALL": "C", "LANG": "C", "PYTHONUTF8": "0", "PYTHONCOERCECLOCALE": "0"}
+    result = subprocess.run(
+        [sys.executable, "-c", _IN_A_LOCALE],
+        env={**ENVIRONMENT, **locale},
+        stdout=subprocess.PIPE,
+        stderr=subprocess.STDOUT,
+    )
+    assert 0 == result.returncode
+    *parts, rest = result.stdout.split(b"\0")
+    assert (2 * len(IN_LOCALES), b"") == (len(parts), rest)
+    for words, shown, status in zip(IN_LOCALES, parts[::2], parts[1::2], strict=True):
+        check_shown(words, int(status), shown, "ascii")
 
 
 @pytest.mark.unsanitized("starts processes")
@@ -212,10 +250,16 @@ def interrupted(process):
 
 
 def wait_until_busy(pid):
-    """Waits until the command has imported what it works with."""
+    """Waits until the command has imported what it works with and waits itself, if it does."""
     while b"_native" not in read(f"/proc/{pid}/maps"):
         time.sleep(0.02)
-    time.sleep(0.5)
+    asleep = 0
+    for _ in range(50):
+        time.sleep(0.01)
+        states = {read(path).rpartition(b") ")[2][:1] for path in glob(f"/proc/{pid}/task/*/stat")}
+        asleep = asleep + 1 if states == {b"S"} else 0
+        if asleep == 5:
+            return
 
 
 def read(path):

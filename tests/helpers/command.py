@@ -1,4 +1,4 @@
-"""The tfwire command, run as a user runs it."""
+"""The tfwire command, within this process and as one of its own."""
 
 import contextlib
 import io
@@ -24,29 +24,51 @@ def heed_interrupts():
     signal.signal(signal.SIGINT, signal.SIG_DFL)
 
 
-def tfwire_command(*words, **options):
-    """A finished process, its output as text unless text=False is given."""
+def tfwire_process(*words, **options):
+    """A finished process, its output as text unless text=False is given: for what the interpreter
+    and the system do, such as signals, pipes that break, and the end of the process."""
     options = {"capture_output": True, "text": True, "env": ENVIRONMENT, **options}
     return subprocess.run([sys.executable, "-m", "tfwire", *map(str, words)], **options)
 
 
-def tfwire_main(*words, stdin=b""):
-    """The same within this process, which is a hundred times as fast; its output as bytes."""
+def tfwire_command(*words, **options):
+    """As tfwire_main, its output as text."""
+    done = tfwire_main(*words, **options)
+    return subprocess.CompletedProcess(
+        words, done.returncode, done.stdout.decode(), done.stderr.decode()
+    )
+
+
+def tfwire_main(*words, stdin=b"", cwd=None, encoding="utf-8"):
+    """The command within this process, which is a hundred times as fast; its output as bytes.
+
+    Args:
+        words: After the name of the program.
+        stdin: What it reads there: bytes, or a file.
+        cwd: Where it runs.
+        encoding: Of its output.
+    """
     from tfwire.cli import main
 
     with contextlib.ExitStack() as stack:
-        file = stack.enter_context(tempfile.TemporaryFile())
-        file.write(stdin)
-        file.seek(0)
+        if isinstance(stdin, bytes):
+            file = stack.enter_context(tempfile.TemporaryFile())
+            file.write(stdin)
+            file.seek(0)
+        else:
+            file = stdin
         streams = {
             "stdin": io.TextIOWrapper(io.BufferedReader(file.raw)),
-            "stdout": io.TextIOWrapper(io.BytesIO(), "utf-8"),
-            "stderr": io.TextIOWrapper(io.BytesIO(), "utf-8", "backslashreplace"),
+            "stdout": io.TextIOWrapper(io.BytesIO(), encoding),
+            "stderr": io.TextIOWrapper(io.BytesIO(), encoding, "backslashreplace"),
         }
         before = {name: getattr(sys, name) for name in streams}
         stack.callback(lambda: [setattr(sys, *item) for item in before.items()])
         for item in streams.items():
             setattr(sys, *item)
+        if cwd is not None:
+            stack.callback(os.chdir, os.getcwd())
+            os.chdir(cwd)
         try:
             status = main(list(map(str, words)))
         except SystemExit as done:

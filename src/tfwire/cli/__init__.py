@@ -80,15 +80,18 @@ class _Parser(argparse.ArgumentParser):
         super().error(printable(message))
 
 
-def _parser(chosen: str | None) -> argparse.ArgumentParser:
-    """The parser of the whole command; only the chosen subcommand's module is imported."""
+def _parser(chosen: str | None, first: bool = False) -> argparse.ArgumentParser:
+    """The parser of the whole command; only the chosen subcommand's module is imported. If that is
+    the first word, nothing asks for the others."""
     parser = _Parser(
         prog="tfwire",
         description="Read, write and look into TFRecord files without TensorFlow.",
     )
     parser.add_argument("--version", action="version", version=f"tfwire {__version__}")
     commands = parser.add_subparsers(dest="command", metavar="COMMAND", required=True)
-    for name, (module, help_text) in _COMMANDS.items():
+    names = [chosen] if chosen is not None and first else _COMMANDS
+    for name in names:
+        module, help_text = _COMMANDS[name]
         command = commands.add_parser(name, help=help_text, description=help_text)
         if name == chosen:
             getattr(import_module(f"tfwire.cli.{module}"), f"add_{name}")(command)
@@ -137,7 +140,7 @@ def _name(chosen: str | None) -> str:
 
 
 def _run(words: list[str], chosen: str | None) -> int:
-    options: Any = _parser(chosen).parse_args(words)
+    options: Any = _parser(chosen, words[:1] == [chosen]).parse_args(words)
     for name in ("files", "same_as"):
         if hasattr(options, name):
             setattr(options, name, expand_patterns(getattr(options, name)))

@@ -11,7 +11,7 @@ import pytest
 
 import tfwire as tfw
 import tfwire.compat as tf
-from helpers.command import tfwire_command
+from helpers.command import tfwire_process
 from helpers.reference import frame
 from tfwire._records.index.random_access import TFRecordFile
 from tfwire._records.index.record_index import RecordIndex
@@ -251,7 +251,7 @@ def test_an_example_above_2_gib_is_parsed(tmp_path):
 
 
 def test_head_takes_no_big_record_for_damage(path):
-    found = tfwire_command("head", "-n", "1", path)
+    found = tfwire_process("head", "-n", "1", path)
     assert (0, "") == (found.returncode, found.stderr)
 
 
@@ -263,9 +263,9 @@ def test_the_command_takes_records_of_any_length(tmp_path, command):
     if command == "cat":
         with out.open("wb") as file:
             options = {"capture_output": False, "stdout": file}
-            found = tfwire_command("cat", "--format", "raw", path, **options)
+            found = tfwire_process("cat", "--format", "raw", path, **options)
     else:
-        found = tfwire_command("split", path, "--shards", "1", "-o", out)
+        found = tfwire_process("split", path, "--shards", "1", "-o", out)
     assert 0 == found.returncode
     size = path.stat().st_size
     assert out.stat().st_size == (size - 3 * 16 if command == "cat" else size)
