@@ -18,10 +18,8 @@ Names are imported on first use, so that ``import tfwire`` and the command line 
 from importlib import import_module
 from typing import Any
 
-from tfwire._base.html_display import register_display
 from tfwire._base.interpreters import refuse_subinterpreters
 from tfwire._exports import EXPORTS
-from tfwire._records.encoder import register_encoder
 from tfwire._version import __version__ as __version__
 
 refuse_subinterpreters()
@@ -29,11 +27,6 @@ refuse_subinterpreters()
 __all__ = sorted(EXPORTS)
 # Public modules that are no public names: most need a library that may be missing.
 _MODULES = ("beam", "compat", "grain", "huggingface", "polars", "ray", "spark", "torch")
-
-# Writers take rows and columns, but records know nothing of Examples.
-register_encoder(lambda: import_module("tfwire._examples.encode"))
-# Records, columns and datasets show themselves in notebooks, but know nothing of HTML.
-register_display(lambda: import_module("tfwire.view").as_html)
 
 
 def __getattr__(name: str) -> Any:

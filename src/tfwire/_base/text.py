@@ -1,4 +1,4 @@
-"""Text of keys, values and paths for messages.
+"""Text of keys, values and paths for messages; and what notebooks show.
 
 Feature keys and file names may hold any character. Those that a terminal would obey, or would not
 show, are escaped.
@@ -61,3 +61,11 @@ def quoted(key: Any) -> str:
 def show_path(path: str | bytes | os.PathLike[Any]) -> str:
     """The name of a file, printable."""
     return printable(os.fsdecode(path))
+
+
+def html_of(value: object) -> str:
+    """An object as HTML, which its _repr_html_ returns. It is imported when a notebook asks, and
+    all that objects know of HTML."""
+    from tfwire.view import as_html
+
+    return as_html(value)

@@ -13,7 +13,6 @@ import numpy as np
 from tfwire._base.arguments import as_index, integer, refuse_unordered, slice_indices
 from tfwire._base.arrays import byte_array, filled, int64_array
 from tfwire._base.errors import public
-from tfwire._base.html_display import html_of
 from tfwire._base.strings import (
     as_array,
     bytes_array,
@@ -22,6 +21,7 @@ from tfwire._base.strings import (
     encoded_text,
     to_splits,
 )
+from tfwire._base.text import html_of
 
 if TYPE_CHECKING:
     import numpy.typing as npt

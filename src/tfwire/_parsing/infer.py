@@ -8,8 +8,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from tfwire._base.arguments import integer
 from tfwire._base.errors import public, warn
-from tfwire._base.html_display import html_of
-from tfwire._base.text import quoted
+from tfwire._base.text import html_of, quoted
 from tfwire._parsing.features import (
     FixedLenFeature,
     FixedLenSequenceFeature,

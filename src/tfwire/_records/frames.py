@@ -12,7 +12,6 @@ import numpy as np
 from tfwire._base.arrays import holds_objects
 from tfwire._base.native import check, ffi, lib, new_error
 from tfwire._base.strings import BYTES_LAYOUT, addresses_of
-from tfwire._records.encoder import encoder
 
 Array = np.ndarray[Any, Any]
 FRAME = lib.TFW_HEADER_SIZE + lib.TFW_FOOTER_SIZE
@@ -34,7 +33,9 @@ def as_record(value: Any) -> bytes:
     if isinstance(value, str):
         return str.encode(value)
     if isinstance(value, Mapping):
-        return encoder().encode_example(value)
+        from tfwire._examples.encode import encode_example
+
+        return encode_example(value)
     if hasattr(value, "SerializeToString"):
         return memoryview(value.SerializeToString()).tobytes()
     if hasattr(value, "numpy"):
@@ -65,7 +66,9 @@ def as_records(values: Sequence[Any]) -> Sequence[bytes]:
     if types <= {bytes}:
         return values
     if all(issubclass(kind, Mapping) for kind in types):
-        return encoder().encode_examples(values)
+        from tfwire._examples.encode import encode_examples
+
+        return encode_examples(values)
     return [as_record(value) for value in values]
 
 

@@ -16,9 +16,8 @@ import numpy as np
 from tfwire._base.arguments import as_index, integer, slice_indices
 from tfwire._base.arrays import int64_array
 from tfwire._base.errors import DataLossError, public, warn
-from tfwire._base.html_display import html_of
 from tfwire._base.parallel_map import Check, ParallelMap, never_stopped
-from tfwire._base.text import plural
+from tfwire._base.text import html_of, plural
 from tfwire._records.files.byte_sources import FileSource
 from tfwire._records.files.paths import Path, absolute
 from tfwire._records.files.urls import ObjectPath

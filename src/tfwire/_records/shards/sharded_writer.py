@@ -13,7 +13,6 @@ from typing import TYPE_CHECKING, Any
 
 from tfwire._base.arguments import boolean, integer, size_in_bytes
 from tfwire._base.errors import public
-from tfwire._records.encoder import encoder
 from tfwire._records.files.urls import ObjectPath, with_storage_options
 from tfwire._records.frames import (
     Payloads,
@@ -203,7 +202,9 @@ class ShardedWriter(WriterBase):
             >>> writer.num_records
             3
         """
-        with closing(encoder().encode_spans(columns, self._num_threads)) as blocks:
+        from tfwire._examples.encode import encode_spans
+
+        with closing(encode_spans(columns, self._num_threads)) as blocks:
             least = _BYTES_PER_SHARD * (self._num_shards or 0)
             for payloads in joined(starmap(Payloads, blocks), least):
                 self._run(self._distribute, payloads)

@@ -14,7 +14,6 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from tfwire._base.arguments import boolean, integer
 from tfwire._base.errors import public
-from tfwire._records.encoder import encoder
 from tfwire._records.files.urls import ObjectPath, with_storage_options
 from tfwire._records.frames import (
     FRAME,
@@ -190,7 +189,9 @@ class TFRecordWriter(WriterBase):
         for chunk in pieces:
             count += len(chunk)
             if len(chunk) >= _MANY_ROWS and isinstance(chunk[0], Mapping):
-                encode = encode or encoder().FramedRows().encode
+                from tfwire._examples.encode import FramedRows
+
+                encode = encode or FramedRows().encode
                 self._write_rows(encode, chunk)
             elif len(chunk) >= _MANY_RECORDS:
                 self._run(self._write_pending)
@@ -213,14 +214,16 @@ class TFRecordWriter(WriterBase):
                 table before the faulty one may have been written.
             OSError: Writing failed, now or before, or the table's stream did.
         """
+        from tfwire._examples.encode import encode_framed, encode_framed_in_threads
+
         self._run(self._write_pending)
         if self._num_threads == 1:
-            with closing(encoder().encode_framed(columns)) as encoded:
+            with closing(encode_framed(columns)) as encoded:
                 for block in encoded:
                     self._run(self._write_block, block.view)
             return
         prepare, threads = partial(_Prepared.of, self._sink), self._num_threads
-        with closing(encoder().encode_framed_in_threads(columns, threads, prepare)) as blocks:
+        with closing(encode_framed_in_threads(columns, threads, prepare)) as blocks:
             for prepared in blocks:
                 self._run(self._write_prepared, prepared)
 
