@@ -12,7 +12,7 @@ from tfwire._data.stages import Stage
 from tfwire._data.structure import map_structure
 
 if TYPE_CHECKING:
-from tfwire._base.aliases import Value
+    from tfwire._base.aliases import Value
 
 P = TypeVar("P", bound="Pipeline[Any]")
 Element = TypeVar("Element", covariant=True)
