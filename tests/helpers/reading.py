@@ -31,6 +31,12 @@ def read_outcome(paths: Any, compression_type: Any = "auto", **options: Any) -> 
     return Outcome(found, regions, damage)
 
 
+def write_anew(path: Any, data: bytes) -> None:
+    """Writes a file. File systems sync one that is truncated and written anew."""
+    path.unlink(missing_ok=True)
+    path.write_bytes(data)
+
+
 WBITS = {"GZIP": 31, "ZLIB": 15}
 
 

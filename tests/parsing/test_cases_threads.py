@@ -34,13 +34,18 @@ def small_units(monkeypatch):
     monkeypatch.setattr(file_units, "_UNIT_BYTES", 1)
 
 
+def write(path, cases):
+    path.unlink(missing_ok=True)  # as write_anew
+    tfw.write_records(path, files.messages_of(cases))
+
+
 @in_parts
 @numbers_of_threads
 def test_files_of_the_case_table(groups, tmp_path, part, threads):
     """The cases with values that share a specification, one after another in a file."""
     path = tmp_path / "x"
     for group in groups[part::SPLIT]:
-        tfw.write_records(path, files.messages_of(group.good))
+        write(path, group.good)
         expected = files.answered(group.good)
         for num_threads in threads:
             assert (expected, None, []) == files.parse(group, path, num_threads)
@@ -56,7 +61,7 @@ def test_errors_of_the_case_table(groups, tmp_path, part, threads):
     for group in groups[part::SPLIT]:
         before, after = group.good[:2], group.good[2:4]
         for bad in group.bad[::every]:
-            tfw.write_records(path, files.messages_of([*before, bad, *after]))
+            write(path, [*before, bad, *after])
             expected = files.parse(group, path, 1)
             assert [] == files.unlike_the_table(group, before, bad, expected), (bad, expected)
             for num_threads in threads[1:]:
@@ -71,7 +76,7 @@ def test_what_is_left_out_of_the_case_table(groups, tmp_path, part, threads):
     path = tmp_path / "x"
     for group in groups[part::SPLIT]:
         cases = [*group.bad[:300], *group.good]
-        tfw.write_records(path, files.messages_of(cases))
+        write(path, cases)
         expected = files.parse(group, path, 1, on_parse_error="skip")
         assert expected.error is None
         if group.batch_size == 1:

@@ -4,6 +4,7 @@ import itertools
 
 import pytest
 
+from helpers.reading import write_anew
 from helpers.records.damaged_files import COUNT, DAMAGE, SPECIFICATIONS, contents, expected, parse
 from tfwire._parsing import file_units
 from tfwire._records.reading import unit_block
@@ -46,7 +47,7 @@ def check(folder, records, files, options):
     """Compares what threads give with one thread, and that with the reference."""
     paths = [folder / str(i) for i in range(len(files))]
     for path, content in zip(paths, files, strict=True):
-        path.write_bytes(content)
+        write_anew(path, content)
     found = parse(records, paths, 1, **options)
     if options.get("verify", True):
         reference = expected(

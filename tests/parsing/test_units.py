@@ -11,6 +11,7 @@ import pytest
 import tfwire as tfw
 from cases.results import plain_dict
 from helpers.products import diagonals
+from helpers.reading import write_anew
 from tfwire._parsing import file_units
 from tfwire._records.reading import unit_block
 
@@ -93,7 +94,7 @@ def test_damage_at_every_record_of_every_unit(tmp_path, monkeypatch, kind, memor
     for at in range(first, COUNT, 3):
         frames = list(map(framed, RECORDS))
         frames[at] = DAMAGE[kind](frames[at])
-        paths[1].write_bytes(b"".join(frames[: at + 1] if "cut" in kind else frames))
+        write_anew(paths[1], b"".join(frames[: at + 1] if "cut" in kind else frames))
         expected = everything(paths, 1)
         found, error = one_by_one(paths)
         assert found == expected[0]

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from helpers.reading import Bytes, read_outcome
+from helpers.reading import Bytes, read_outcome, write_anew
 from helpers.reference import Outcome
 from tfwire._records.reading import native_batches
 
@@ -21,8 +21,7 @@ def outcome_of(request, tmp_path, monkeypatch):
     def read(data: bytes, compression_type: Any = "auto", **options: Any) -> Outcome:
         if request.param in ("file", "long reads"):
             path = tmp_path / "data"
-            path.unlink(missing_ok=True)  # file systems sync what is truncated and written anew
-            path.write_bytes(data)
+            write_anew(path, data)
             return read_outcome(path, compression_type, **options)
         size = None if request.param == "object" else 7
         return read_outcome(Bytes(data, size), compression_type, **options)

@@ -15,7 +15,7 @@ import pytest
 
 import tfwire as tfw
 from helpers.marks import FORKS_BESIDE_THREADS
-from helpers.reading import read_outcome
+from helpers.reading import read_outcome, write_anew
 from helpers.reference import frame
 from tfwire._base import system
 from tfwire._records.files import inflate_ahead
@@ -112,7 +112,7 @@ def test_damage_is_met_as_without_a_thread(path, monkeypatch, policy):
     for place in range(7, len(intact), len(intact) // 9):
         damaged = bytearray(intact)
         damaged[place] ^= 0x10
-        path.write_bytes(damaged)
+        write_anew(path, damaged)
         check_against_no_thread(path, monkeypatch, policy)
     path.write_bytes(intact[:-5])
     check_against_no_thread(path, monkeypatch, policy)

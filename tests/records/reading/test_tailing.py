@@ -17,7 +17,7 @@ import pytest
 import tfwire as tfw
 from helpers.command import ENVIRONMENT, tfwire_command
 from helpers.data.iterators_with_threads import within_limit
-from helpers.reading import open_files
+from helpers.reading import open_files, write_anew
 from helpers.reference import file_of, flip, frame
 from helpers.threads import Consumer, quick_switches, wait_for
 from tfwire import RecordPosition, TornTail
@@ -51,11 +51,11 @@ def test_every_look_is_a_correct_prefix_and_the_next_goes_on(tmp_path):
     """At every byte; then from there at every later one."""
     path = tmp_path / "growing"
     for size in range(len(DATA) + 1):
-        path.write_bytes(DATA[:size])
+        write_anew(path, DATA[:size])
         found = look(path)
         assert expected_look(size) == found
         for later in {min(size + more, len(DATA)) for more in (size % 2, 17)}:
-            path.write_bytes(DATA[:later])
+            write_anew(path, DATA[:later])
             position = found[1]
             assert expected_look(later, position.record_index) == look(path, position)
 
@@ -232,7 +232,7 @@ def test_reading_goes_on_among_damaged_members(tmp_path):
     contents[1] = flip(flip(contents[1], 8 * 33), 8 * 120)
     first, second, third = (gzip.compress(content, 0, mtime=0) for content in contents)
     for cut in (5, 60, len(second) + 60):
-        (tmp_path / "data").write_bytes(first[: len(first) - cut] + second + third)
+        write_anew(tmp_path / "data", first[: len(first) - cut] + second + third)
         check_every_place(tmp_path / "data", [1, 100, None])
 
 
@@ -241,7 +241,7 @@ def test_reading_goes_on_after_any_flipped_bit_of_a_stream(tmp_path, step):
     """Also where what is inflated differs by a symbol, as with bit 490, read 70 bytes at a time."""
     member = gzip.compress(file_of([b"%d: %s" % (i, b"ab" * i) for i in range(4)]), mtime=0)
     for bit in range(80, 8 * len(member), step):
-        (tmp_path / "data").write_bytes(flip(member, bit) + member)
+        write_anew(tmp_path / "data", flip(member, bit) + member)
         check_every_place(tmp_path / "data", [64, 70, None])
 
 
