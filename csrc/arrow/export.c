@@ -1,6 +1,7 @@
 /* Columns as Arrow arrays. The memory of values, offsets, splits and steps becomes that of the
  * arrays; all that is computed is the validity, offsets of 32 bits, and rows of rows. */
 #include "arrow/export.h"
+#include "base/search.h"
 #include "parse/columns.h"
 
 /* A column being exported: its contents, and references to its memory. */
@@ -78,28 +79,14 @@ static void end_part(exporter *e, size_t part, bool taken) {
 
 /* ---- Which record --------------------------------------------------------------------------- */
 
-/* The row that holds the item. splits has rows + 1 entries. */
-static size_t row_of(const int64_t *splits, size_t rows, int64_t item) {
-    size_t low = 0, high = rows;
-    while (low + 1 < high) {
-        size_t middle = low + (high - low) / 2;
-        if (splits[middle] <= item) {
-            low = middle;
-        } else {
-            high = middle;
-        }
-    }
-    return low;
-}
-
 static size_t record_of_cell(const exporter *e, const source *s, size_t cell) {
-    return s->column.steps != NULL ? row_of(s->column.steps, e->records, (int64_t)cell) : cell;
+    return s->column.steps != NULL ? tfwi_row_of(s->column.steps, e->records, (int64_t)cell) : cell;
 }
 
 static size_t record_of_value(const exporter *e, const tfwi_table_field *field, const source *s,
                               size_t value) {
     size_t cell = s->column.splits != NULL
-                      ? row_of(s->column.splits, (size_t)s->column.cell_count, (int64_t)value)
+                      ? tfwi_row_of(s->column.splits, (size_t)s->column.cell_count, (int64_t)value)
                       : value / (size_t)field->size;
     return record_of_cell(e, s, cell);
 }
@@ -117,7 +104,7 @@ static int narrow_offsets(const exporter *e, const tfwi_table_field *field, cons
                           tfwi_buffer **out) {
     const size_t count = (size_t)s->column.value_count;
     if (s->column.byte_count > INT32_MAX) {
-        size_t last = row_of(s->column.offsets, count, INT32_MAX);
+        size_t last = tfwi_row_of(s->column.offsets, count, INT32_MAX);
         return fail_at(e, TFW_E_UNSUPPORTED, record_of_value(e, field, s, last),
                        "The strings of a batch take 2 GiB; use large_binary or smaller batches");
     }
@@ -318,7 +305,7 @@ static nulls nulls_of(const exporter *e, const tfwi_table_field *field, size_t c
 }
 
 static bool is_null(nulls n, int64_t at) {
-    return n.count != 0 && n.of[row_of(n.of, n.count, at)] == at;
+    return n.count != 0 && n.of[tfwi_row_of(n.of, n.count, at)] == at;
 }
 
 /* Whether all features of a field are null in a record or step, given that the values are. */

@@ -2,6 +2,8 @@
  * UTF-8. */
 #include "arrow/export.h"
 
+#include "base/utf8.h"
+
 /* ---- Partitions ----------------------------------------------------------------------------- */
 
 enum { BEYOND, BEGINNING, DECREASE, COVER, FAULTS };
@@ -154,53 +156,10 @@ int tfwi_partition(tfwi_rows *rows, const tfw_partition *partition, const tfw_co
 
 /* ---- UTF-8 ---------------------------------------------------------------------------------- */
 
-static bool continues(uint8_t byte) { return (byte & 0xc0) == 0x80; }
-
-/* The length of the character at p; 0: not a valid one. By table 3-7 of the Unicode standard: no
- * overlong forms, no surrogates, nothing above U+10FFFF. */
-static size_t character(const uint8_t *p, size_t len) {
-    const uint8_t first = p[0];
-    if (first < 0x80) {
-        return 1;
-    }
-    if (first < 0xc2 || first > 0xf4 || len < 2 || !continues(p[1])) {
-        return 0;
-    }
-    if (first < 0xe0) {
-        return 2;
-    }
-    if (len < 3 || !continues(p[2]) || (first == 0xe0 && p[1] < 0xa0) ||
-        (first == 0xed && p[1] > 0x9f)) {
-        return 0;
-    }
-    if (first < 0xf0) {
-        return 3;
-    }
-    bool good = len >= 4 && continues(p[3]) && !(first == 0xf0 && p[1] < 0x90) &&
-                !(first == 0xf4 && p[1] > 0x8f);
-    return good ? 4 : 0;
-}
-
-static bool is_utf8(const uint8_t *p, size_t len) {
-    size_t i = 0;
-    while (i < len) {
-        if (len - i >= 8 && (tfwi_load64(p + i) & UINT64_C(0x8080808080808080)) == 0) {
-            i += 8;
-            continue;
-        }
-        size_t size = character(p + i, len - i);
-        if (size == 0) {
-            return false;
-        }
-        i += size;
-    }
-    return true;
-}
-
 bool tfwi_strings_are_utf8(const uint8_t *data, const int64_t *offsets, size_t count,
                            size_t *out_wrong) {
     for (size_t i = 0; i < count; i++) {
-        if (!is_utf8(data + offsets[i], (size_t)(offsets[i + 1] - offsets[i]))) {
+        if (!tfwi_is_utf8(data + offsets[i], (size_t)(offsets[i + 1] - offsets[i]))) {
             *out_wrong = i;
             return false;
         }

@@ -1,5 +1,6 @@
 /* Lists of Arrow data: which elements each record has, and which records have none. */
 #include "arrow/import_parts.h"
+#include "base/search.h"
 
 #include <limits.h>
 
@@ -10,18 +11,9 @@ uint64_t tfwi_record_of(const tfwi_cells *cells, uint64_t at, uint64_t *out_end)
         *out_end = (at / cells->count + 1) * cells->count;
         return at / cells->count;
     }
-    uint64_t first = 0;
-    uint64_t end = cells->records; /* the record is in [first, end) */
-    while (end - first > 1) {
-        uint64_t middle = first + (end - first) / 2;
-        if ((uint64_t)cells->splits[middle] <= at) {
-            first = middle;
-        } else {
-            end = middle;
-        }
-    }
-    *out_end = (uint64_t)cells->splits[first + 1];
-    return first;
+    const size_t record = tfwi_row_of(cells->splits, (size_t)cells->records, (int64_t)at);
+    *out_end = (uint64_t)cells->splits[record + 1];
+    return record;
 }
 
 int tfwi_fail_at(tfwi_column *c, uint64_t at, const char *text) {

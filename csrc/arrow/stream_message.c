@@ -1,6 +1,7 @@
 /* What get_last_error of a stream says: the words of the Python package's errors. */
 #include "arrow/stream.h"
 #include "base/system.h"
+#include "base/utf8.h"
 #include "parse/schema.h"
 
 #include <errno.h>
@@ -19,20 +20,14 @@ static void put(writer *w, const char *text) {
     w->out[w->end] = '\0';
 }
 
-/* Bytes of the character at text. */
-static size_t size_of_character(const char *text) {
-    const uint8_t lead = (uint8_t)*text;
-    return lead >= 0xf0 ? 4 : lead >= 0xe0 ? 3 : lead >= 0xc0 ? 2 : 1;
-}
-
 /* Drops the last character if its bytes did not all fit: some consumers end the process at text
  * that is not UTF-8. */
 static void end_whole(writer *w) {
     size_t first = w->end;
-    while (first != 0 && ((uint8_t)w->out[first - 1] & 0xc0) == 0x80) {
+    while (first != 0 && tfwi_utf8_continues((uint8_t)w->out[first - 1])) {
         first--;
     }
-    if (first != 0 && w->end - (first - 1) < size_of_character(w->out + first - 1)) {
+    if (first != 0 && w->end - (first - 1) < tfwi_utf8_size((uint8_t)w->out[first - 1])) {
         w->out[first - 1] = '\0';
     }
 }
@@ -64,15 +59,14 @@ enum { SHOWN_CHARACTERS = 60, SHOWN_FIRST = 29, SHOWN_LAST = 28 }; /* with "..."
 /* A key as the Python package shows it, but with '?' for what that escapes. A long one loses its
  * middle. */
 static void put_key(writer *w, const char *key, size_t len) {
-    const int64_t offsets[2] = {0, (int64_t)len};
-    size_t wrong, count = 0, number = 0;
-    const bool utf8 = tfwi_strings_are_utf8((const uint8_t *)key, offsets, 1, &wrong);
-    for (size_t i = 0; i < len; i += utf8 ? size_of_character(key + i) : 1) {
+    size_t count = 0, number = 0;
+    const bool utf8 = tfwi_is_utf8((const uint8_t *)key, len);
+    for (size_t i = 0; i < len; i += utf8 ? tfwi_utf8_size((uint8_t)key[i]) : 1) {
         count++;
     }
     for (size_t i = 0, size; i < len; i += size, number++) {
         char text[5] = "?";
-        size = utf8 ? size_of_character(key + i) : 1;
+        size = utf8 ? tfwi_utf8_size((uint8_t)key[i]) : 1;
         if (is_shown(key + i, size)) {
             memcpy(text, key + i, size);
         }

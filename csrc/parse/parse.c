@@ -1,5 +1,7 @@
 /* Serialized Examples to columns: the complete parser, by all rules of protobuf. */
 #include "parse/parse.h"
+
+#include "base/spans.h"
 #include "wire/message.h"
 
 /* ---- Values to cells ------------------------------------------------------------------------ */
@@ -177,10 +179,8 @@ int tfwi_parser_fail(const tfwi_parser *parser, const uint8_t *message, tfw_erro
 
 static int check_spans(const tfw_span *spans, size_t count, size_t len, tfw_error *error) {
     for (size_t i = 0; i < count; i++) {
-        if (spans[i].offset > len || spans[i].length > len - spans[i].offset) {
-            tfwi_fail(error, TFW_E_ARGUMENT, "a span leaves the data");
-            TFWI_SET(error, record, (int64_t)i);
-            return TFW_E_ARGUMENT;
+        if (!tfwi_span_fits(&spans[i], len, 0, 0)) {
+            return tfwi_fail_span(error, i, "a span leaves the data");
         }
     }
     return TFW_OK;

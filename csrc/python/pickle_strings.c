@@ -1,6 +1,7 @@
 /* Opcodes of strings, and the memo by which a key is written only once. */
 #include "python/pickle_strings.h"
 #include "base/hash.h"
+#include "base/utf8.h"
 
 #define MAX_OPCODE 9 /* bytes of an opcode with its argument, without the payload */
 
@@ -51,36 +52,11 @@ bool tfwi_pickle_bytes(tfwi_pickle *pickle, const uint8_t *data, size_t len) {
     return true;
 }
 
-static bool is_continuation(uint8_t byte) { return (byte & 0xc0) == 0x80; }
-
-/* Bytes of the UTF-8 character at p, by Python's rules, without surrogates; 0: not a valid one. */
-static size_t utf8_len(const uint8_t *p, const uint8_t *end) {
-    size_t left = (size_t)(end - p);
-    if (p[0] < 0x80) {
-        return 1;
-    }
-    if (p[0] < 0xc2 || p[0] > 0xf4 || left < 2 || !is_continuation(p[1])) {
-        return 0;
-    }
-    if (p[0] < 0xe0) {
-        return 2;
-    }
-    if (left < 3 || !is_continuation(p[2])) {
-        return 0;
-    }
-    if (p[0] < 0xf0) {
-        bool overlong = p[0] == 0xe0 && p[1] < 0xa0, surrogate = p[0] == 0xed && p[1] > 0x9f;
-        return overlong || surrogate ? 0 : 3;
-    }
-    bool overlong = p[0] == 0xf0 && p[1] < 0x90, beyond = p[0] == 0xf4 && p[1] > 0x8f;
-    return left < 4 || !is_continuation(p[3]) || overlong || beyond ? 0 : 4;
-}
-
 /* How many bytes of a key are not part of a character. */
 static size_t count_stray_bytes(const uint8_t *p, const uint8_t *end) {
     size_t stray = 0;
     while (p != end) {
-        size_t len = utf8_len(p, end);
+        size_t len = tfwi_utf8_check(p, (size_t)(end - p));
         stray += len == 0;
         p += len != 0 ? len : 1;
     }
@@ -91,7 +67,7 @@ static size_t count_stray_bytes(const uint8_t *p, const uint8_t *end) {
  * at the end of the room for the result: nothing is overwritten before it is read. */
 static void escape(uint8_t *out, const uint8_t *p, const uint8_t *end) {
     while (p != end) {
-        size_t len = utf8_len(p, end);
+        size_t len = tfwi_utf8_check(p, (size_t)(end - p));
         if (len == 0) {
             const uint8_t stray = *p++;
             *out++ = 0xed;

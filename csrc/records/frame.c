@@ -2,6 +2,7 @@
 #include "records/frame.h"
 
 #include "base/copy.h"
+#include "base/spans.h"
 #include "records/describe.h"
 
 #include <inttypes.h>
@@ -9,23 +10,12 @@
 
 /* ---- Writing -------------------------------------------------------------------------------- */
 
-static bool inside(const tfw_span *span, size_t len) {
-    return span->length <= len && span->offset <= len - span->length;
-}
-
-static int bad_span(tfw_error *error, size_t i, const char *text) {
-    tfwi_fail(error, TFW_E_ARGUMENT, text);
-    TFWI_SET(error, record, (int64_t)i);
-    return TFW_E_ARGUMENT;
-}
-
 int tfw_frame(uint8_t *data, size_t len, const tfw_span *spans, size_t count, tfw_error *error) {
     const tfwi_crc32c_kernel *kernel = tfwi_crc32c_current();
     for (size_t i = 0; i < count; i++) {
         const tfw_span *span = &spans[i];
-        if (!inside(span, len) || span->offset < TFW_HEADER_SIZE ||
-            len - span->offset - span->length < TFW_FOOTER_SIZE) {
-            return bad_span(error, i, "no room for the frame around a payload");
+        if (!tfwi_span_fits(span, len, TFW_HEADER_SIZE, TFW_FOOTER_SIZE)) {
+            return tfwi_fail_span(error, i, "no room for the frame around a payload");
         }
         uint8_t *payload = data + span->offset;
         tfwi_put_frame(kernel, payload, payload, (size_t)span->length);
@@ -39,14 +29,14 @@ int tfw_pack(const uint8_t *data, size_t len, const tfw_span *spans, size_t coun
     size_t at = 0;
     *out_len = 0;
     for (size_t i = 0; i < count; i++) {
-        if (TFWI_UNLIKELY(!inside(&spans[i], len))) {
-            return bad_span(error, i, "a payload lies outside the data");
+        if (TFWI_UNLIKELY(!tfwi_span_fits(&spans[i], len, 0, 0))) {
+            return tfwi_fail_span(error, i, "a payload lies outside the data");
         }
         size_t offset = (size_t)spans[i].offset;
         size_t length = (size_t)spans[i].length;
         size_t room = capacity - at;
         if (TFWI_UNLIKELY(room < TFWI_FRAME_SIZE || room - TFWI_FRAME_SIZE < length)) {
-            return bad_span(error, i, "the output is too small for the records");
+            return tfwi_fail_span(error, i, "the output is too small for the records");
         }
         uint8_t *payload = out + at + TFW_HEADER_SIZE;
         bool roomy = len - offset >= TFWI_COPY_SLACK && room >= TFW_HEADER_SIZE + TFWI_COPY_SLACK;

@@ -1,5 +1,6 @@
 /* Totals of records: a fingerprint that does not depend on their order, and the CRC of the file
  * that they form. Both follow from the CRCs stored with the records. */
+#include "base/spans.h"
 #include "records/frame.h"
 
 /* From about this length on, combining is faster than reading the payload again. */
@@ -79,9 +80,7 @@ int tfw_tally_block(tfw_tally *tally, const uint8_t *data, size_t len, unsigned 
 
 /* Whether the record around a payload lies in the data. */
 static bool is_framed(const tfw_span *span, size_t data_len) {
-    return span->offset >= TFW_HEADER_SIZE && span->offset <= data_len &&
-           span->length <= data_len - span->offset &&
-           data_len - span->offset - span->length >= TFW_FOOTER_SIZE;
+    return tfwi_span_fits(span, data_len, TFW_HEADER_SIZE, TFW_FOOTER_SIZE);
 }
 
 /* The record around spans[i], and those that follow it without a gap: i becomes the last. */
@@ -100,7 +99,7 @@ int tfw_tally_spans(tfw_tally *tally, const uint8_t *data, size_t data_len, cons
     int status = tfwi_check_flags(flags, TFW_NO_DATA_CRC, error);
     for (size_t i = 0; i < count && status == TFW_OK; i++) {
         if (!is_framed(&spans[i], data_len)) {
-            return tfwi_fail(error, TFW_E_ARGUMENT, "a record leaves the data");
+            return tfwi_fail_span(error, i, "a record leaves the data");
         }
         const uint64_t begin = spans[i].offset - TFW_HEADER_SIZE;
         const uint64_t end = end_of_run(spans, count, data_len, &i);
