@@ -351,7 +351,7 @@ $(ENGINES:%=.venv-%/.ready): .venv-%/.ready: pyproject.toml
 PYENV_ROOT ?= $(HOME)/.pyenv
 LEAST = $(shell sed -nE 's/^  "(cffi|numpy|protobuf|isal)>=([0-9.]+).*/\1==\2/p' pyproject.toml)
 BOUND_TESTS = $(call tests_named,checksum columns decode_raw encode features golden index \
-    json messages numpy_scalars odd_arrays parse parse_arguments tensors train)
+    json messages numpy_scalars odd_arrays parse tensors train)
 
 # $(call find_python,minor versions, in order): the first that can make an environment, or nothing.
 find_python = for minor in $(1); do \
