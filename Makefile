@@ -291,7 +291,7 @@ BOMB = tests/records/files/test_compression.py::test_a_bomb_takes_little_memory
 # takes twice as long without them: only what reads short byte strings runs so.
 # By night all run so, also those outside of C.
 UNSANITIZED = big_records c_library huge_records iterator_states* packaging publishing*
-OUTSIDE_C = architecture c_names docs doc_output docstrings earlier_calls endless_inputs interpreters \
+OUTSIDE_C = architecture c_names docs docstrings earlier_calls endless_inputs interpreters \
             sharded_arguments signatures system tutorials view_media
 SANITIZED = $(filter-out $(call tests_named,$(UNSANITIZED) $(OUTSIDE_C)),$(wildcard $(ROOMS:%=%/test_*.py))) \
     tests/cli/test_cli_stats.py
@@ -473,7 +473,7 @@ clean:
 .PHONY: fuzz fuzz-report differential campaign coverage
 comma = ,
 FUZZ_TARGETS = $(patsubst tests/fuzz/%.c,%,$(wildcard tests/fuzz/fuzz_*.c))
-FUZZ_SOURCES = $(wildcard tests/fuzz/*.[ch]) tests/c/check.h tests/c/records.h
+FUZZ_SOURCES = $(wildcard tests/fuzz/*.c tests/fuzz/common/*.h) tests/c/check.h tests/c/records.h
 T ?= 60
 
 # $(call fuzz_targets,folder,compiler,flags): links every target with the library in the folder.

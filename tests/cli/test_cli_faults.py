@@ -11,8 +11,7 @@ import sys
 import pytest
 
 import tfwire as tfw
-from helpers.command import tfwire_main
-from helpers.command_words import READING, words_of
+from helpers.command import READING, tfwire_main, words_of
 from helpers.products import check_each, rotated
 from helpers.reference import frame
 from tfwire._base.text import printable

@@ -14,8 +14,7 @@ from glob import glob
 import pytest
 
 import tfwire as tfw
-from helpers.command import ENVIRONMENT, heed_interrupts, tfwire_main
-from helpers.command_words import words_of
+from helpers.command import ENVIRONMENT, heed_interrupts, tfwire_main, words_of
 from tfwire.cli import main
 
 RECORDS = [tfw.encode_example({"id": i, "name": f"name {i}"}) for i in range(100)]

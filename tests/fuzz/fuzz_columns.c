@@ -1,8 +1,8 @@
 /* The life of columns: messages parsed, records truncated, columns cleared, lent, taken and given
  * their memory back, bound anew, in any order and with allocations that fail. What they hold is
  * always what new columns hold that have parsed the messages still in them. */
-#include "messages.h"
-#include "table.h"
+#include "common/messages.h"
+#include "common/table.h"
 
 enum { MAX_RECORDS = 24 };
 

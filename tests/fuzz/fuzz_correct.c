@@ -1,6 +1,6 @@
 /* tfw_correct against trial: of a record with some bits flipped, every single bit is tried, and of
  * a short one every two. */
-#include "fuzz.h"
+#include "common/fuzz.h"
 
 #include "records/frame.h"
 

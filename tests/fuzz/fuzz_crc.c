@@ -1,6 +1,6 @@
 /* All kernels that this machine can run give one answer, at any alignment, whole or in pieces, and
  * it is the one of the definition, bit by bit. */
-#include "fuzz.h"
+#include "common/fuzz.h"
 
 #include "base/cpu.h"
 #include "crc32c/crc32c.h"

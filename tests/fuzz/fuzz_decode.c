@@ -1,8 +1,8 @@
 /* tfw_decode: the pickle is well-formed; a batch gives what its messages give one by one; another
  * encoding gives the same bytes; and the value of a key is what tfw_parse makes of it. tfw_survey_add
  * finds the same messages well-formed, and tfw_shorten keeps to its limits. */
-#include "messages.h"
-#include "pickle.h"
+#include "common/messages.h"
+#include "common/pickle.h"
 
 /* Decodes with the failing allocation, if any, and then again. */
 static int decode(const messages *m, unsigned flags, long failing, tfw_dicts *dicts,

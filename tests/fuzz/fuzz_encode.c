@@ -1,7 +1,7 @@
 /* tfw_encode and tfw_encode_sequence: columns that the input chooses are encoded in pieces, as the
  * room allows, and whole; both give the same messages, and parsed they give the columns. Offsets
  * that lie are refused, or at least give well-formed messages. */
-#include "fuzz.h"
+#include "common/fuzz.h"
 
 enum { MAX_INPUTS = 3, MAX_RECORDS = 24 };
 

@@ -3,8 +3,8 @@
  * is one that the model refuses; a stream over two files gives the same rows. With any allocation
  * failing, sliced, and with children moved out and released in any order, every buffer is freed
  * once. */
-#include "arrow_model.h"
-#include "messages.h"
+#include "common/arrow_model.h"
+#include "common/messages.h"
 
 #include "records.h"
 

@@ -2,7 +2,7 @@
  * chooses, gives the messages of the same column laid out plainly; in pieces of any room, alone or
  * in a table. Structs and buffers that lie are refused, or give other messages, and are released
  * once. */
-#include "fuzz.h"
+#include "common/fuzz.h"
 
 #include "arrow_columns.h"
 

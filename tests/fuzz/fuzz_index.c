@@ -1,6 +1,6 @@
 /* tfw_walk against a plain walk over the headers, and tfw_fetch with offsets that may lie: what is
  * fetched is always a record that verifies, at the place and of the size that the offsets say. */
-#include "script.h"
+#include "common/script.h"
 
 /* Walks the file in steps of so many records; the offsets of all of them and the last word. */
 static int walk(int fd, const file *f, size_t buffer_len, size_t step, int64_t *offsets,

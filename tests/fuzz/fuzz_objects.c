@@ -1,5 +1,5 @@
 /* tfw_object_spans and tfw_pack_objects on byte strings as some interpreter lays them out. */
-#include "fuzz.h"
+#include "common/fuzz.h"
 
 enum { MAX_OBJECTS = 32, OURS = 77, FRAME = TFW_HEADER_SIZE + TFW_FOOTER_SIZE };
 

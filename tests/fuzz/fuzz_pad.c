@@ -1,5 +1,5 @@
 /* tfw_pad against a plain loop: rows of any splits, also those that lie. */
-#include "fuzz.h"
+#include "common/fuzz.h"
 
 enum { MAX_ROWS = 32, MAX_WIDTH = 64 };
 

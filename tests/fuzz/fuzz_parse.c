@@ -1,6 +1,6 @@
 /* tfw_parse: schemas of every kind and layout, batches, flags, failing memory; and tfw_parse_one,
  * which gives what tfw_parse gives of each message. */
-#include "parsing.h"
+#include "common/parsing.h"
 
 /* Dense strings of the columns of one record, laid side by side. */
 static void check_strings(const table *t, const uint8_t *strings, const int64_t *ends) {

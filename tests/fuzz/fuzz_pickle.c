@@ -1,6 +1,6 @@
 /* tfw_pickle_spans and tfw_pickle_offsets: what they write is what an unpickler reads, whatever
  * the strings; without room, or with offsets that decrease, nothing is written. */
-#include "fuzz.h"
+#include "common/fuzz.h"
 
 enum { MAX_STRINGS = 64 };
 

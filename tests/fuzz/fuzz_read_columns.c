@@ -1,9 +1,9 @@
 /* tfw_read_columns, tfw_read_unit and tfw_read_ahead: what they make of a file is what a plain walk,
  * tfw_parse of each record and tfw_tally_block make of it, whatever the buffer, the steps and the
  * reads. */
-#include "script.h"
+#include "common/script.h"
 
-#include "table.h"
+#include "common/table.h"
 
 enum { MOST_RECORDS = SCRIPT_LIMIT / TFWI_FRAME_SIZE + 1 };
 

@@ -6,7 +6,7 @@
  * bits that were flipped back lead to a file in which a reader without correction finds the same
  * records. Where stretches were left out, it may find others: flipping a bit of a record back also
  * mends the one whose payload holds that record, which the search had passed. */
-#include "script.h"
+#include "common/script.h"
 
 /* Stretches do not touch, but for a record that is cut. */
 static void check_skipped(const outcome *o, size_t len) {

@@ -2,7 +2,7 @@
  * keys gives what a new one gives, with less room too, and where memory fails on the way; the
  * order of the keys changes nothing else; and rows that do not look usual give what they give when
  * they do. */
-#include "fuzz.h"
+#include "common/fuzz.h"
 
 enum { MAX_ROWS = 64 };
 

@@ -1,6 +1,6 @@
 /* tfw_scan against a plain model of the format; what it finds, packed and framed again, is the
  * input, and its checksums add up to that of the input. */
-#include "script.h"
+#include "common/script.h"
 
 typedef struct scan {
     tfw_span spans[LOG_MAX];

@@ -1,6 +1,6 @@
 /* tfw_schema_create: any features are judged as its contract says, and a schema that is created
  * finds every key, whichever order the keys of a message have. */
-#include "fuzz.h"
+#include "common/fuzz.h"
 
 #include "encode/prefix.h"
 

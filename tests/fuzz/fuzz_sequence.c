@@ -1,5 +1,5 @@
 /* tfw_parse_sequence: as fuzz_parse, with a context and feature lists. */
-#include "parsing.h"
+#include "common/parsing.h"
 
 static void run(input *in) { run_parsing(in, true); }
 

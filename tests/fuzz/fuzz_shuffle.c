@@ -1,5 +1,5 @@
 /* tfw_exchange and tfw_gather against plain loops, with slots and room that do not suffice. */
-#include "fuzz.h"
+#include "common/fuzz.h"
 
 enum { MAX_HELD = 16, MAX_OTHERS = 32 };
 

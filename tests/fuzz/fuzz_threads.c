@@ -2,9 +2,9 @@
  * the next unit by tfw_read_ahead, and all verify and parse their units at once by tfw_read_unit,
  * into columns of their own. They share the file and the schemas. Every unit is that of one thread.
  */
-#include "script.h"
+#include "common/script.h"
 
-#include "table.h"
+#include "common/table.h"
 
 #include <pthread.h>
 #include <stdatomic.h>

@@ -7,7 +7,7 @@ from typing import Any
 
 from helpers.paths import DOCS
 
-# Pages whose every print says in a comment what it prints (tests/house/test_doc_output.py).
+# Pages whose every print says in a comment what it prints (tests/house/test_docs.py).
 PRINTING = [
     "../README.md",
     "index.md",

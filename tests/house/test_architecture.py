@@ -3,7 +3,7 @@
 import ast
 import pickle
 import re
-from collections import defaultdict
+from collections import Counter, defaultdict
 from graphlib import TopologicalSorter
 from importlib import import_module
 
@@ -168,6 +168,15 @@ def test_files_are_short():
                 lines = path.read_text(encoding="utf-8").count("\n")
                 long |= {path.relative_to(ROOT).as_posix()} if lines > 500 else set()
     assert set(LONG_FILES) == long
+
+
+def test_folders_are_small():
+    """Whoever looks for a file reads all names of its folder. Corpora are for programs."""
+    for most, root in ((30, CSRC), (30, TESTS)):
+        files = [path for path in root.rglob("*.*") if path.is_file()]
+        folders = Counter(path.parent.relative_to(ROOT).as_posix() for path in files)
+        crowded = {folder for folder, count in folders.items() if count > most}
+        assert set() == {name for name in crowded if not re.search("/(corpus|__pycache__)", name)}
 
 
 def test_every_c_folder_has_a_rule():

@@ -1,10 +1,12 @@
-"""The code of the documentation runs; tests/neighbours has what needs other packages."""
+"""The code of the documentation runs, and prints what it says; tests/neighbours has what needs
+other packages."""
 
 import argparse
 import builtins
 import re
 import subprocess
 import sys
+import warnings
 from importlib import import_module
 from importlib.util import find_spec
 from pathlib import Path
@@ -14,7 +16,7 @@ import numpy as np
 import pytest
 
 import tfwire as tfw
-from helpers.documents import DOCS, PRINTING, run_page
+from helpers.documents import DOCS, PRINTING, blocks, page_text, run_page
 from tfwire import compat
 from tfwire.cli import _COMMANDS
 
@@ -386,3 +388,32 @@ def test_the_design_names_every_room():
     rooms += [path for path in PACKAGE.glob("*.py") if not path.name.startswith("_")]
     for name in {path.stem for path in rooms} - {"__pycache__"}:
         assert re.search(rf"\b{name}\b", picture), name
+
+
+# ---- What the pages print --------------------------------------------------------------------
+
+
+# After a call of print, or on the line below it: what it prints first. Dots, or what comes "then",
+# stand for the rest.
+_PROMISE = re.compile(r"^ *print\(.*\)(?:\n *#|  +#) (.*)$", re.MULTILINE)
+_REST = re.compile(r", then .*| ?\.\.\..*|(?<!value): .*")
+
+
+def words(text):
+    """Without spaces, in which versions of numpy differ."""
+    return re.sub(r"\s", "", text)
+
+
+@pytest.mark.parametrize("page", PRINTING)
+def test_the_page_prints_what_it_promises(page, tmp_path, monkeypatch, capsys):
+    monkeypatch.chdir(tmp_path)
+    text = "".join(block[1] for block in blocks(page_text(page)))
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", tfw.TfwireWarning)  # tutorial.md shows damage
+        run_page(page)
+    printed = words(capsys.readouterr().out)
+    promises = [words(_REST.sub("", promise)) for promise in _PROMISE.findall(text)]
+    assert len(re.findall(r"^ *print\(", text, re.MULTILINE)) == len(promises) > 0
+    for promise in promises:
+        assert promise in printed
+        printed = printed[printed.index(promise) + len(promise) :]

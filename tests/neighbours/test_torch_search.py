@@ -1,9 +1,10 @@
-"""A random search over training runs: ranks, workers, epochs, kills; see epoch_search.py."""
+"""A random search over training runs: ranks, workers, epochs, kills; see helpers/epochs."""
 
 import os
 
-import epoch_search
 import pytest
+
+from helpers.epochs import search as epoch_search
 
 
 def test_random_runs_deliver_what_their_model_says():

@@ -1,4 +1,4 @@
-"""Writers that fail."""
+"""Writers that fail, and what files of a ShardedWriter hold."""
 
 from __future__ import annotations
 
@@ -17,3 +17,15 @@ def write_and_fail(writer, records):
 def drop(writers):
     writers.clear()
     gc.collect()
+
+
+def filled_in_turn(records, size):
+    """What files of a size should hold."""
+    files, filled = [[]], 0
+    for record in records:
+        if filled and filled + len(record) + 16 > size:
+            files.append([])
+            filled = 0
+        files[-1].append(record)
+        filled += len(record) + 16
+    return files

@@ -15,7 +15,7 @@ import pytest
 from hypothesis import given, settings, strategies as st
 
 import tfwire as tfw
-from helpers.labels import label
+from helpers.marks import label
 from helpers.paths import GOLDEN
 from helpers.reading import Bytes, read_outcome
 from helpers.reference import file_of, flip, frame

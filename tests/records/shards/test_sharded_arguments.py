@@ -15,7 +15,7 @@ import pytest
 
 import tfwire as tfw
 from helpers.command import ENVIRONMENT
-from helpers.records.shards import filled_in_turn
+from helpers.records.writing import filled_in_turn
 from tfwire._records.reading.publishing_markers import MARKER
 from tfwire._records.shards.shard_names import some_names_of_shards
 from tfwire._records.shards.sharded_writer import ShardedWriter

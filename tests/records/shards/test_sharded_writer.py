@@ -18,7 +18,7 @@ from hypothesis import given, settings, strategies as st
 
 import tfwire as tfw
 from helpers.marks import FORKS_BESIDE_THREADS
-from helpers.records.shards import filled_in_turn
+from helpers.records.writing import filled_in_turn
 from tfwire._records.files.byte_sinks import ShardSink
 from tfwire._records.index.random_access import TFRecordFiles
 from tfwire._records.index.record_index import RecordIndex

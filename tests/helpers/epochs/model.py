@@ -11,10 +11,9 @@ from collections import Counter
 from collections.abc import Iterable, Iterator
 from typing import Any
 
-from epoch_cases import CHOOSERS, NUMBERED, SIZES, TOTAL, Case, Fault, build, flat, is_kept
-
 import tfwire as tfw
 from helpers.data.pipeline_models import batches
+from helpers.epochs.cases import CHOOSERS, NUMBERED, SIZES, TOTAL, Case, Fault, build, flat, is_kept
 
 ERROR = "error"  # the last of what is given, instead of an element
 KEEPS_NUMBERS = {*CHOOSERS, "map", "parse", "prefetch"}

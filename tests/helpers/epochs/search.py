@@ -3,7 +3,7 @@
 Every sequence that a loader delivers is compared. As a program, it searches for so many seconds and
 prints how many runs of each kind it made::
 
-    PYTHONPATH=src:tests python tests/neighbours/epoch_search.py SEED SECONDS
+    PYTHONPATH=src:tests python -m helpers.epochs.search SEED SECONDS
 """
 
 from __future__ import annotations
@@ -24,12 +24,23 @@ from collections import Counter
 from collections.abc import Iterator
 from typing import Any
 
-from epoch_cases import RECORDS, SPEC, TOTAL, Case, Fault, build, flat, flip, paths, write_files
-from epoch_model import ERROR, Model, Refused, in_turn
 from torch.utils.data import DataLoader, DistributedSampler
 from torchdata.stateful_dataloader import StatefulDataLoader
 
 import tfwire as tfw
+from helpers.epochs.cases import (
+    RECORDS,
+    SPEC,
+    TOTAL,
+    Case,
+    Fault,
+    build,
+    flat,
+    flip,
+    paths,
+    write_files,
+)
+from helpers.epochs.model import ERROR, Model, Refused, in_turn
 from tfwire.torch import TFRecordIterableDataset, TFRecordMapDataset, ThreadLoader, collate
 
 # ---- Loaders ------------------------------------------------------------------------------------

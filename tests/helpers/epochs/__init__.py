@@ -1,0 +1,1 @@
+"""Random training runs beside a model: ranks, workers, threads, epochs, killed processes."""
