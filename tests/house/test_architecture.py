@@ -282,10 +282,15 @@ def test_every_python_room_has_a_rule():
     assert set(PYTHON_ROOMS) == rooms - {"__init__", "__main__", "_exports", "_version"}
 
 
+def folders_in(folder):
+    return {path.name for path in folder.iterdir() if path.is_dir()} - {"__pycache__"}
+
+
 def test_folders_of_tests_are_rooms():
     """Whoever changes a room finds its tests by the name of the folder, and a test by its own."""
-    rooms = {path.name for path in TESTS.iterdir() if path.is_dir()} - set(TEST_FOLDERS)
-    assert set() == rooms - {room.removeprefix("_") for room in PYTHON_ROOMS} - {"__pycache__"}
+    rooms = folders_in(TESTS) - set(TEST_FOLDERS)
+    assert set() == rooms - {room.removeprefix("_") for room in PYTHON_ROOMS}
+    assert folders_in(PACKAGE / "_records") == folders_in(TESTS / "records")
     names = [path.name for room in rooms for path in (TESTS / room).rglob("test_*.py")]
     assert sorted(set(names)) == sorted(names)
     assert [] == [path.name for path in TESTS.glob("test_*.py")]
