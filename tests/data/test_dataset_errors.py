@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import copy
 import gc
+import itertools
 import json
 import os
 import pickle
@@ -260,17 +261,12 @@ METHODS = {
 }
 
 
-@pytest.mark.parametrize("value", [True, 2.0, "3", b"3", [1], np.bool_(True), np.float32(1)])
 @pytest.mark.parametrize("name", METHODS)
-def test_what_is_no_integer_is_refused_at_once(name, value):
+def test_what_is_no_integer_of_64_bits_is_refused_at_once(name):
     for method in METHODS[name]:
-        with pytest.raises(TypeError, match=f"{name} must be an integer, found "):
-            method(Dataset.range(10), value)
-
-
-@pytest.mark.parametrize("name", METHODS)
-def test_integers_that_no_machine_counts_to_are_refused(name):
-    for method in METHODS[name]:
+        for value in [True, 2.0, "3", b"3", [1], np.bool_(True), np.float32(1)]:
+            with pytest.raises(TypeError, match=f"{name} must be an integer, found "):
+                method(Dataset.range(10), value)
         with pytest.raises(ValueError, match=name):
             method(Dataset.range(10), 10**20)
 
@@ -290,10 +286,9 @@ BOOLEANS = {
 }
 
 
-@pytest.mark.parametrize("value", [1, "no", b"", [], 0.0])
 @pytest.mark.parametrize("name", BOOLEANS)
-def test_what_is_no_bool_is_refused_at_once(name, value):
-    for method in BOOLEANS[name]:
+def test_what_is_no_bool_is_refused_at_once(name):
+    for method, value in itertools.product(BOOLEANS[name], [1, "no", b"", [], 0.0]):
         with pytest.raises(TypeError, match=f"{name} must be a bool, found "):
             method(Dataset.range(10), value)
 

@@ -80,35 +80,30 @@ def written(path, columns, options=None, **arguments):
     return writer, path.read_bytes()
 
 
-@pytest.mark.parametrize("threads", THREADS)
-def test_messages_do_not_depend_on_the_number_of_threads(columns, threads):
+def test_messages_do_not_depend_on_the_number_of_threads(columns):
     expected = tfw.encode_columns(columns)
-    assert expected == tfw.encode_columns(columns, num_threads=threads)
-    found = tfw.encode_columns(columns, bytes_as="column", num_threads=threads)
-    assert expected == found.to_list()
-    assert found.offsets.dtype == np.int64
     unsorted = tfw.encode_columns(columns, sort_keys=False)
-    assert unsorted == tfw.encode_columns(columns, sort_keys=False, num_threads=threads)
+    for threads in THREADS:
+        assert expected == tfw.encode_columns(columns, num_threads=threads)
+        found = tfw.encode_columns(columns, bytes_as="column", num_threads=threads)
+        assert expected == found.to_list()
+        assert found.offsets.dtype == np.int64
+        assert unsorted == tfw.encode_columns(columns, sort_keys=False, num_threads=threads)
 
 
-@pytest.mark.parametrize("threads", THREADS)
-def test_plain_files_do_not_depend_on_the_number_of_threads(columns, threads, tmp_path):
-    expected, data = written(tmp_path / "1", columns)
-    found, same = written(tmp_path / "n", columns, num_threads=threads)
-    assert data == same
-    assert (expected.receipt, expected.file_crc32c) == (found.receipt, found.file_crc32c)
-
-
-@pytest.mark.parametrize("threads", THREADS)
-@pytest.mark.parametrize("options", ["GZIP", "ZLIB"])
-def test_compressed_files_hold_the_same(columns, threads, options, tmp_path):
-    expected, _ = written(tmp_path / "1", columns)
-    found, data = written(tmp_path / "n", columns, options, num_threads=threads)
-    inflated = gzip.decompress(data) if options == "GZIP" else zlib.decompress(data)
-    assert (tmp_path / "1").read_bytes() == inflated
-    assert expected.receipt == found.receipt
-    assert tfw.crc32c(data) == found.file_crc32c
-    assert tfw.verify_file(tmp_path / "n").intact
+def test_files_do_not_depend_on_the_number_of_threads(columns, tmp_path):
+    expected, plain = written(tmp_path / "1", columns)
+    for threads in THREADS:
+        found, same = written(tmp_path / f"{threads}", columns, num_threads=threads)
+        assert plain == same
+        assert (expected.receipt, expected.file_crc32c) == (found.receipt, found.file_crc32c)
+        for options, inflate in [("GZIP", gzip.decompress), ("ZLIB", zlib.decompress)]:
+            path = tmp_path / f"{threads}-{options}"
+            found, data = written(path, columns, options, num_threads=threads)
+            assert plain == inflate(data)
+            assert expected.receipt == found.receipt
+            assert tfw.crc32c(data) == found.file_crc32c
+            assert tfw.verify_file(path).intact
 
 
 @pytest.mark.parametrize("level", [None, 0, 1, 6, 9])
@@ -152,14 +147,13 @@ def test_files_can_be_continued(options, tmp_path):
     assert tfw.crc32c(data) == writer.file_crc32c
 
 
-@pytest.mark.parametrize("threads", THREADS)
 @pytest.mark.parametrize(
     "arguments", [{"num_shards": 3}, {"shard_size": 9000}, {"shard_size": 9000, "options": "GZIP"}]
 )
-def test_shards_do_not_depend_on_the_number_of_threads(columns, threads, arguments, tmp_path):
+def test_shards_do_not_depend_on_the_number_of_threads(columns, arguments, tmp_path):
     """And are those of the messages, written one by one."""
     contents = []
-    for number, each in enumerate((0, 1, threads)):
+    for number, each in enumerate((0, 1, *THREADS)):
         pattern = tmp_path / f"{number}-{{shard}}-{{shards}}"
         with tfw.ShardedWriter(pattern, num_threads=each or 1, **arguments) as writer:
             writer.write(b"first")
@@ -173,7 +167,7 @@ def test_shards_do_not_depend_on_the_number_of_threads(columns, threads, argumen
         if "options" in arguments:
             files = list(map(gzip.decompress, files))
         contents.append((files, writer.receipt, writer.num_records))
-    assert contents[0] == contents[1] == contents[2]
+    assert contents[1:] == contents[:-1]
 
 
 # ---- Failures ---------------------------------------------------------------------------------
