@@ -40,7 +40,7 @@ MODULES = [
     "ray",
     "spark",
 ]
-# Classes of results that programs read and need not name.
+# Classes of results that programs read and seldom name; they are in tfwire.typing.
 RESULTS = {
     "FileBatches": "tfwire._parsing.parse_file",
     "FeatureStatistics": "tfwire._parsing.infer",
@@ -79,18 +79,20 @@ HEADER = """\
 # API reference
 
 Made by `make docs` from the docstrings: change those. Every example runs as a test. The names are
-those of the package `tfwire`, except within its modules, and two classes of results that need no
-name: FileBatches and FeatureStatistics. `tfwire.compat` is in
+those of the package `tfwire`, except within its modules, and two classes of results that are in
+`tfwire.typing`: FileBatches and FeatureStatistics. `tfwire.compat` is in
 [porting.md](porting.md), the command in [command-line.md](command-line.md).
 
 """
 
 TYPES_TITLE = "Types"
 TYPES = """\
-What the names of types in the signatures stand for. `Key` is the type of the keys of a
-specification, str or bytes; `Element` that of a dataset's elements; `Batch` and `Single` those of
-what a parser makes of many messages and of one. Overloads say more than the signatures here: type
-checkers know the types of a batch by its features.
+What the names of types in the signatures stand for. Annotations import them from `tfwire.typing`,
+which has the classes of results that have no other name too: DType, FileBatches, FeatureStatistics,
+FollowedRecords and ParallelMap. `Key` is the type of the keys of a specification, str or bytes;
+`Element` that of a dataset's elements; `Batch` and `Single` those of what a parser makes of many
+messages and of one. Overloads say more than the signatures here: type checkers know the types of a
+batch by its features.
 """
 
 

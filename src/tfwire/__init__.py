@@ -26,7 +26,7 @@ refuse_subinterpreters()
 
 __all__ = sorted(EXPORTS)
 # Public modules that are no public names: most need a library that may be missing.
-_MODULES = ("beam", "compat", "grain", "huggingface", "polars", "ray", "spark", "torch")
+_MODULES = ("beam", "compat", "grain", "huggingface", "polars", "ray", "spark", "torch", "typing")
 
 
 def __getattr__(name: str) -> Any:

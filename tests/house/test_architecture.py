@@ -49,6 +49,7 @@ PYTHON_ROOMS = {
     "ray": {"_base", "arrow"},
     "spark": {"_base", "_records", "_parsing", "arrow"},
     "compat": {"tfwire", "_base", "_records", "_examples", "_parsing", "_data", "images"},
+    "typing": {"_base", "_records", "_examples", "_parsing"},
     "cli": {
         *("tfwire", "_base", "_records", "_examples", "_parsing"),
         *("arrow", "checksum", "images", "view"),
@@ -96,7 +97,7 @@ NAMED_TWICE = {
     },
     "TensorFlow's names of several modules; and split, the parts of a batch": {"join", "split"},
     "tf.Session, and the parser's state in C": {"Session"},
-    "Python's": {"__getattr__"},
+    "Python's": {"__dir__", "__getattr__"},
 }
 
 # Files of more than 500 lines, with the reason.

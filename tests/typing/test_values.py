@@ -151,6 +151,26 @@ def test_nothing_public_says_any():
     assert [] == sorted({name for name, types in FOUND if "Any" in types})
 
 
+def test_types_in_public_signatures_can_be_imported():
+    """From tfwire.typing, also at run time; classes from there or from a public module."""
+    api.sections()
+    typing = import_module("tfwire.typing")
+    assert set(api.aliases) - {"Value"} <= set(dir(typing))
+    assert [] == [name for name in dir(typing) if getattr(typing, name) is None]
+    names = public_definitions()
+    public = {name.rpartition(".")[2] for name in names} | set(dir(typing))
+    private = set()
+    for name, found in names.items():
+        for full, annotation in members(name, found):
+            if full in (name, f"{name}.__init__") and isinstance(found.node, ast.ClassDef):
+                continue  # bases, and what programs do not make themselves
+            for each in named(annotation):
+                place = api.find(found.module, each)
+                if place and isinstance(place.node, ast.ClassDef):
+                    private |= {f"{full}: {each}"} - {f"{full}: {known}" for known in public}
+    assert private == {"grain.TFRecordIterDataset.__iter__: _Iterator"}  # grain's DatasetIterator
+
+
 def test_the_data_decides_only_where_no_type_can_be_said():
     names = {name for name, types in FOUND if "Value" in types}
     assert set(VALUES) == {re.sub("^TFRecordDataset", "Dataset", name) for name in names}

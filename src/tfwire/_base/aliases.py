@@ -1,5 +1,5 @@
-"""The types that public signatures share. Type checkers read them; nothing imports them at run
-time."""
+"""The types that public signatures share; ``tfwire.typing`` gives them to users. Type checkers read
+them; nothing else imports them at run time."""
 
 from __future__ import annotations
 
@@ -162,5 +162,13 @@ Row: TypeAlias = Mapping[str, object] | Mapping[bytes, object]
 """Values by key: of one record, or columns of many."""
 Record: TypeAlias = BytesLike | str | Row | SupportsSerialize
 """What is written as a record: its bytes, or a row or message, which is encoded."""
+DecodedValues: TypeAlias = Array | list[bytes]
+"""The values of a feature: int64 or float32 of rank 1, or the strings of a bytes_list."""
+Shape: TypeAlias = SupportsIndex | Iterable[SupportsIndex]
+"""Sizes; a number alone is a shape of rank 1."""
+Out: TypeAlias = Mapping[str, Array] | Mapping[bytes, Array]
+"""Arrays to write to, by key."""
+Names: TypeAlias = str | bytes | Sequence[str | bytes] | Array | SupportsNumpy | None
+"""Names of messages, for errors."""
 Strings: TypeAlias = Sequence["bytes | bytearray | memoryview | str | Strings"]
 """Byte strings in lists, nested as deep as their rank."""

@@ -18,11 +18,8 @@ from tfwire._base.strings import as_message, message_slices
 from tfwire._examples.values import BYTES, FLOAT, INT64, Array
 
 if TYPE_CHECKING:
-    from tfwire._base.aliases import BytesLike, SupportsSerialize
+    from tfwire._base.aliases import BytesLike, DecodedValues, SupportsSerialize
     from tfwire._examples.column_types import Messages
-
-DecodedValues = Array | list[bytes]
-"""The values of a feature: int64 or float32 of rank 1, or the strings of a bytes_list."""
 
 
 def decode_example(serialized: BytesLike | SupportsSerialize) -> dict[str, DecodedValues]:

@@ -13,7 +13,7 @@ from tfwire._base.strings import Spans, message_slices
 from tfwire._parsing.failure import ParseFailure, Place, message_keys, parse_error
 from tfwire._parsing.features import FixedLenFeature
 from tfwire._parsing.fields import Column, with_objects
-from tfwire._parsing.native_session import Out, Schema, Session
+from tfwire._parsing.native_session import Schema, Session
 from tfwire._parsing.parse_file import FileBatches
 from tfwire._parsing.single import (
     SingleSession,
@@ -39,6 +39,7 @@ if TYPE_CHECKING:
         Input,
         OnCorrupt,
         OnParseError,
+        Out,
         StorageOptions,
         SupportsSerialize,
     )

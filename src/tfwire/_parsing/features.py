@@ -7,8 +7,8 @@ objects and dtypes; TensorFlow is not imported for them.
 from __future__ import annotations
 
 import reprlib
-from collections.abc import Iterable, Sequence
-from typing import TYPE_CHECKING, Any, NamedTuple, SupportsIndex, TypeAlias
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias
 
 import numpy as np
 
@@ -17,12 +17,8 @@ from tfwire._base.text import quoted, show_key
 from tfwire._examples.dtypes import data_type_number
 
 if TYPE_CHECKING:
-    from tfwire._base.aliases import DTypeLike, Value
+    from tfwire._base.aliases import DTypeLike, Shape, Value
 
-    FeatureDType: TypeAlias = "DType | DTypeLike"
-    """One of the three types of features, or anything that names it."""
-    Shape: TypeAlias = SupportsIndex | Iterable[SupportsIndex]
-    """Sizes; a number alone is a shape of rank 1."""
     DenseFeature: TypeAlias = "FixedLenFeature | FixedLenSequenceFeature"
     AnySparseFeature: TypeAlias = "VarLenFeature | SparseFeature"
     Feature: TypeAlias = "DenseFeature | AnySparseFeature | RaggedFeature"
@@ -238,7 +234,7 @@ class FixedLenFeature(NamedTuple):
     """
 
     shape: Shape
-    dtype: FeatureDType
+    dtype: DTypeLike
     default_value: object = None
 
 
@@ -259,7 +255,7 @@ class VarLenFeature(NamedTuple):
         array([3, 4])
     """
 
-    dtype: FeatureDType
+    dtype: DTypeLike
 
 
 @public
@@ -288,7 +284,7 @@ class FixedLenSequenceFeature(NamedTuple):
     """
 
     shape: Shape
-    dtype: FeatureDType
+    dtype: DTypeLike
     allow_missing: bool = False
     default_value: object = None
 
@@ -314,7 +310,7 @@ class SparseFeature(NamedTuple):
 
     index_key: str | bytes | Sequence[str | bytes]
     value_key: str | bytes
-    dtype: FeatureDType
+    dtype: DTypeLike
     size: int | Sequence[int]
     already_sorted: bool = False
 
@@ -392,10 +388,10 @@ class RaggedFeature(_RaggedFields):
 
     def __new__(
         cls,
-        dtype: FeatureDType,
+        dtype: DTypeLike,
         value_key: str | None = None,
         partitions: Sequence[tuple[str | int]] = (),
-        row_splits_dtype: FeatureDType = int32,
+        row_splits_dtype: DTypeLike = int32,
         validate: bool = False,
     ) -> RaggedFeature:
         dtype = to_dtype(dtype)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from copy import copy
 from functools import partial
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
@@ -18,6 +18,9 @@ from tfwire._parsing.fields import Column
 from tfwire._parsing.memory_pool import LARGE, Spare
 from tfwire._parsing.spec import KINDS, Plan, Request
 from tfwire._records.reading.native_batches import Stretch, Window
+
+if TYPE_CHECKING:
+    from tfwire._base.aliases import Out
 
 Array = np.ndarray[Any, Any]
 
@@ -371,9 +374,6 @@ def arrays_over(
 
 
 # ---- Schemas: plans as C knows them ----
-
-Out = Mapping[str, Array] | Mapping[bytes, Array]
-"""Arrays to write to, by key."""
 
 
 class Schema:

@@ -6,8 +6,8 @@ the same with a specification compiled once; they also read files.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
-from typing import TYPE_CHECKING, Any, Literal, TypeAlias, TypeVar, overload
+from collections.abc import Iterator, Mapping
+from typing import TYPE_CHECKING, Any, Literal, TypeVar, overload
 
 import numpy as np
 
@@ -25,15 +25,12 @@ if TYPE_CHECKING:
         Array,
         BytesAs,
         BytesLike,
-        SupportsNumpy,
+        Names,
         SupportsSerialize,
         Value,
     )
     from tfwire._examples.column_types import BytesColumn, Messages, RaggedTensor, SparseTensor
     from tfwire._parsing.features import AnySparseFeature, DenseFeature, RaggedFeature
-
-    Names: TypeAlias = str | bytes | Sequence[str | bytes] | Array | SupportsNumpy | None
-    """Names of messages, for errors."""
 
 Key = TypeVar("Key")
 ColumnType = TypeVar("ColumnType")

@@ -6,6 +6,7 @@ from typing_extensions import assert_type
 
 import tfwire as tfw
 from tfwire import arrow, checksum, images, sharding
+from tfwire.typing import DType, FeatureStatistics, FileBatches, Input, OnCorrupt, ParallelMap, Row
 
 assert_type(tfw.crc32c(b"data"), int)
 assert_type(checksum.crc32c(np.zeros(3), checksum.crc32c(memoryview(b"data"))), int)
@@ -31,3 +32,18 @@ assert_type([batch.num_rows for batch in reader], list[int])
 assert_type([len(batch) for batch in arrow.open_reader("a", with_positions=True)], list[int])
 with iter(reader) as batches:
     assert_type(next(batches), arrow.RecordBatch)
+
+
+# Programs annotate their own functions with the types of tfwire's.
+def labels(path: str, on_corrupt: OnCorrupt = "raise") -> FileBatches[dict[str, tfw.SparseTensor]]:
+    parser = tfw.Parser({"label": tfw.VarLenFeature(tfw.int64)})
+    return parser.parse_file(path, batch_size=8, on_corrupt=on_corrupt)
+
+
+def reports(paths: list[str]) -> ParallelMap[Input, tfw.FileReport]:
+    return tfw.verify_files(paths)
+
+
+row: Row = {"label": 1}
+dtype: DType = tfw.int64
+statistics: dict[str, FeatureStatistics] = tfw.infer_schema(["a"]).statistics

@@ -33,7 +33,7 @@ from tfwire._records.writing.writer_base import WriterBase
 if TYPE_CHECKING:
     from tfwire._base.aliases import (
         CompressionType,
-        Output as OutputFile,
+        Output,
         Record,
         Row,
         StorageOptions,
@@ -118,7 +118,7 @@ class TFRecordWriter(WriterBase):
 
     def __init__(
         self,
-        path: OutputFile,
+        path: Output,
         options: CompressionType = None,
         *,
         compression_level: int | None = None,
