@@ -182,6 +182,16 @@ def test_named_tuples_stay_what_they_are():
     assert isinstance(next(iter(dataset.batch(2))), Pair)
 
 
+def test_what_ends_an_endless_dataset_gives_it_a_length():
+    three, endless = Dataset.range(3), Dataset.range(3).filter(bool).repeat()
+    assert [5, 4] == [len(endless.take(5)), len(endless.shuffle(3).skip(1).take(4))]
+    assert 3 == len(Dataset.zip(three, endless.batch(2))) == len(list(Dataset.zip(three, endless)))
+    assert [0, 0] == [len(endless.repeat(0)), len(Dataset.range(0).repeat())]
+    for unknown in (endless, endless.filter(bool).take(2), three.filter(bool).take(2)):
+        with pytest.raises(TypeError, match="not known without reading"):
+            len(unknown)
+
+
 def test_prefetch_keeps_elements_order_and_length():
     dataset = numbers(100).prefetch(3)
     assert list(range(100)) == values(dataset) == values(dataset.prefetch(-1))

@@ -41,6 +41,7 @@ PYTHON_ROOMS = {
     "images": {"_base"},
     "arrow": {"_base", "_records", "_parsing"},
     "view": {"_base", "_records", "_examples", "_parsing"},
+    "_interface": {"_data"},
     "torch": {"_base", "_records", "_examples", "_parsing", "_data"},
     "grain": {"_base", "_records", "_parsing", "_data"},
     "huggingface": {"_base", "_records", "_parsing", "arrow"},

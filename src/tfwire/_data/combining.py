@@ -40,6 +40,7 @@ class _OfMany(Stage):
         lengths = [source.length for source in sources]
         if None not in lengths:
             self.length = sum(length for length in lengths if length is not None)
+        self.endless = any(source.endless for source in sources)
         self.spec = joined_specs([source.spec for source in sources])
 
 
@@ -111,6 +112,7 @@ class Sample(_OfMany):
         self.stop_on_empty = stop_on_empty
         if stop_on_empty:
             self.length = None
+            self.endless = all(source.endless for source in sources)
 
     def open(self, epoch: str, at: Any = None) -> Cursor:
         form = [INT64, COUNT, {object}]
@@ -181,8 +183,9 @@ class Zip(Stage):
 
     def __init__(self, sources: tuple[Stage, ...]) -> None:
         self.sources = sources
-        lengths = [source.length for source in sources]
-        if None not in lengths:
+        lengths = [source.length for source in sources if not source.endless]
+        self.endless = not lengths
+        if lengths and None not in lengths:
             self.length = min(length for length in lengths if length is not None)
         self.spec = tuple(source.spec for source in sources)
         self.quiet = all(source.quiet for source in sources)
@@ -395,8 +398,15 @@ class Cache(Replayed):
 
     def __init__(self, source: Stage) -> None:
         generate = partial(_cached, [], source)
-        quiet, given = source.quiet, (source,)
-        super().__init__("cache", (), generate, length=source.length, quiet=quiet, given=given)
+        super().__init__(
+            "cache",
+            (),
+            generate,
+            length=source.length,
+            endless=source.endless,
+            quiet=source.quiet,
+            given=(source,),
+        )
         self.kept = source
 
     @property

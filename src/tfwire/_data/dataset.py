@@ -344,7 +344,7 @@ class TFRecordDataset(Dataset[bytes]):
         seed: int = 0,
         storage_options: StorageOptions = None,
     ) -> None:
-        paths = _paths(filenames, storage_options)
+        paths = paths_of(filenames, storage_options)
         options = {
             "buffer_size": buffer_size,
             "on_corrupt": on_corrupt,
@@ -416,7 +416,8 @@ def _matches(pattern: Any) -> list[str]:
     return []
 
 
-def _paths(filenames: Any, storage_options: StorageOptions = None) -> list[Any]:
+def paths_of(filenames: Any, storage_options: StorageOptions = None) -> list[Any]:
+    """The files of an argument: a name or pattern, several, a tensor or a dataset of them."""
     if hasattr(filenames, "as_numpy_iterator"):
         filenames = list(filenames.as_numpy_iterator())
     if hasattr(filenames, "numpy"):

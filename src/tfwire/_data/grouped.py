@@ -122,7 +122,9 @@ class Regrouping(Pipeline[Element]):
         key_of = partial(_bucket_of, bounds, self._calling(element_length_func))
         generate = partial(group_by_window, key_of, sizes.__getitem__, make)
         described = f"bucket_by_sequence_length({bounds}, {sizes}, {drop})"
-        dataset: Any = self._next(_Buckets(described, (self._stage,), generate), "bucket")
+        endless = self._stage.endless
+        stage = _Buckets(described, (self._stage,), generate, endless=endless)
+        dataset: Any = self._next(stage, "bucket")
         found: Dataset[Value] = dataset
         return found
 

@@ -26,6 +26,7 @@ class Prefetch(Derived):
     """The elements, prefetched by a thread, up to count of them."""
 
     one_to_one = True
+    passes_errors = True
 
     def __init__(self, source: Stage, count: int) -> None:
         super().__init__(source, count)
@@ -296,6 +297,7 @@ class Replayed(Stage):
         generate: Called for every pass with the epoch and an iterator over the elements of each
             source; returns an iterator. It must give the same elements for the same epoch.
         length: The number of elements, if known.
+        endless: True if it is known that they never end.
         spec: The structure of an element, as for every stage.
         quiet: False if ``generate`` calls user functions.
         given: The stages whose elements it gives as they are, if so: these tell the spec.
@@ -308,6 +310,7 @@ class Replayed(Stage):
         generate: Callable[..., Iterator[Any]],
         *,
         length: int | None = None,
+        endless: bool = False,
         spec: Any = None,
         quiet: bool = False,
         given: tuple[Stage, ...] = (),
@@ -316,6 +319,7 @@ class Replayed(Stage):
         self.given = given
         self.sources = sources
         self.length = length
+        self.endless = endless
         self.spec = joined_specs([stage.spec for stage in given]) if given else spec
         self.quiet = quiet and all(source.quiet for source in sources)
         self._generate = generate

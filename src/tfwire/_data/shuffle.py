@@ -35,6 +35,8 @@ class Shuffle(Derived):
         min_after_dequeue: Give elements once the buffer keeps this many; None: when it is full.
     """
 
+    passes_errors = True
+
     def __init__(
         self,
         source: Stage,

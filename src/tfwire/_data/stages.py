@@ -74,6 +74,7 @@ class Stage:
         sources: All stages below.
         given: Those whose elements are given as they are, where there are several or it is known.
         length: Number of elements if known without reading, else None.
+        endless: True if it is known that the elements never end.
         spec: The structure of an element with a description ("int64[28, 28]") per leaf, or None.
         quiet: True if no user function runs here or below: nobody notices if elements are made
             ahead of time.
@@ -81,18 +82,21 @@ class Stage:
         next_epoch: The number of the next epoch, where this stage counts them.
         seeded: False if this stage draws a random order that no other process knows.
         one_to_one: True if each element is made of one element of the source, and of nothing else.
+        passes_errors: True if this stage passes the errors of its source on, and then continues.
     """
 
     source: Stage | None = None
     sources: tuple[Stage, ...] = ()
     given: tuple[Stage, ...] = ()
     length: int | None = None
+    endless = False
     spec: Any = None
     quiet = True
     redraws = False
     next_epoch = 0
     seeded = True
     one_to_one = False
+    passes_errors = False
 
     @property
     def batched(self) -> bool:
@@ -157,6 +161,7 @@ class Derived(Stage):
         self.sources = (source,)
         self.arguments = arguments
         self.length = source.length
+        self.endless = source.endless
         self.spec = source.spec
         self.quiet = source.quiet
 
@@ -292,11 +297,12 @@ class Map(Derived):
 
     def __init__(self, source: Stage, function: Callable[[Any], Any]) -> None:
         super().__init__(source, function)
+        self.function = function
         self.spec = None
         self.quiet = False
 
     def open(self, epoch: str, at: Any = None) -> Cursor:
-        return MapCursor(self.source.open(epoch, at), self.arguments[0])
+        return MapCursor(self.source.open(epoch, at), self.function)
 
 
 class _FunctionCursor(Through, GatheringElements):
@@ -331,7 +337,7 @@ class Filter(Derived):
 
     def __init__(self, source: Stage, predicate: Callable[[Any], Any]) -> None:
         super().__init__(source, predicate)
-        self.length = None
+        self.length, self.endless = None, False
         self.quiet = False
 
     def open(self, epoch: str, at: Any = None) -> Cursor:

@@ -33,6 +33,13 @@ class _Counted(ChosenByPlace):
 class Take(_Counted):
     """The first elements; all of them for a negative count."""
 
+    passes_errors = True
+
+    def __init__(self, source: Stage, count: int) -> None:
+        super().__init__(source, count)
+        if self.endless and self.count >= 0:
+            self.length, self.endless = self.count, False
+
     def chosen(self, places: range) -> range:
         return places if self.count < 0 else places[: self.count]
 
@@ -94,12 +101,17 @@ class Repeat(Derived):
     """The elements count times over, whether or not some passes have none. If count is None or
     negative: until a pass has none, as repeating nothing forever would never return."""
 
+    passes_errors = True
+
     def __init__(self, source: Stage, count: int | None) -> None:
         count = None if count is None else integer("count", count)
         super().__init__(source, count)
         self.count = None if count is None or count < 0 else count
-        self.length = None
-        if self.count is not None and source.length is not None:
+        if self.count == 0 or source.length == 0:
+            self.length, self.endless = 0, False
+        elif self.count is None:
+            self.length, self.endless = None, True
+        elif source.length is not None:
             self.length = source.length * self.count
 
     def open(self, epoch: str, at: Any = None) -> Cursor:

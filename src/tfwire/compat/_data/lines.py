@@ -13,7 +13,7 @@ from typing import Any
 
 from tfwire._base.arguments import integer
 from tfwire._base.errors import DataLossError, InvalidArgumentError
-from tfwire._data.dataset import _paths as paths_of
+from tfwire._data.dataset import paths_of
 from tfwire._data.prefetch import Replayed
 from tfwire._records.files.byte_sources import check_ends
 from tfwire._records.files.compression import compression_name

@@ -1,0 +1,62 @@
+"""What a dataset is made of, for packages with datasets of their own.
+
+A ``Stage`` describes a sequence of elements, for any number of passes. A ``Cursor`` is one pass
+through it: ``take`` pulls elements, and ``snapshot`` is the position that a saved state holds.
+``dataset._stage`` is the last stage of a dataset; ``dataset._next(stage, name)`` is the dataset of
+one more.
+
+* Making stages. Most are a generator function of the elements of others: ``Replayed``. What changes
+  or chooses elements one by one is a ``Map`` or a ``Filter``. Others derive from ``Derived``, and
+  open a cursor that is ``Through`` the one below, with elements in ``GatheringPieces``.
+* For generator functions: ``stage_elements`` runs through another stage, ``Intact`` gives what
+  comes before an error, ``group_by_window`` gathers by keys, ``draws`` makes random numbers that
+  depend on a key (``as_key``) and a place alone.
+* Knowing stages again: ``Records``, ``Parse``, ``Unbatch``, ``Zip``.
+* Passes for users: ``iterate``; ``Epochs`` numbers them; ``threaded`` parses in threads.
+* The structure of elements: tuples and dicts, which ``map_structure``, ``zip_structures`` and
+  ``leaves`` walk, the ``stack_`` functions batch, and the functions of rows count, cut and join.
+* What is known before elements are made: for every leaf a text such as "int64[28, ?]", which
+  ``description`` reads as a ``Description``.
+* The records of files: ``paths_of`` an argument; those of whole files ``in_memory``; ``check_rule``
+  of how they are divided among shards.
+"""
+
+from tfwire._data.batching import Parse as Parse, threaded as threaded
+from tfwire._data.combining import Unbatch as Unbatch, Zip as Zip
+from tfwire._data.dataset import paths_of as paths_of
+from tfwire._data.descriptions import (
+    Description as Description,
+    batched_text as batched_text,
+    description as description,
+    joined_specs as joined_specs,
+    row_text as row_text,
+)
+from tfwire._data.element_sources import Records as Records
+from tfwire._data.grouped import Intact as Intact, group_by_window as group_by_window
+from tfwire._data.indexed_records import check_rule as check_rule
+from tfwire._data.iterator import Epochs as Epochs, iterate as iterate
+from tfwire._data.packed_records import (
+    in_memory as in_memory,
+    size_in_memory as size_in_memory,
+)
+from tfwire._data.permutations import as_key as as_key, draws as draws
+from tfwire._data.prefetch import Replayed as Replayed, stage_elements as stage_elements
+from tfwire._data.stages import (
+    Cursor as Cursor,
+    Derived as Derived,
+    Filter as Filter,
+    GatheringPieces as GatheringPieces,
+    Map as Map,
+    Stage as Stage,
+    Through as Through,
+)
+from tfwire._data.structure import (
+    count_rows as count_rows,
+    cut_rows as cut_rows,
+    join_rows as join_rows,
+    leaves as leaves,
+    map_structure as map_structure,
+    stack_elements as stack_elements,
+    stack_ragged as stack_ragged,
+    zip_structures as zip_structures,
+)
