@@ -271,9 +271,9 @@ def test_damage_is_an_error_or_left_out(folder):
 @pytest.mark.parametrize(
     ("words", "said"),
     [
-        (["in.what", "-o", "a.csv"], "in.what: which format?"),
-        (["in.jsonl", "-o", "a.what"], "a.what: which format?"),
-        (["in.jsonl", "-o", "csv"], "csv: which format?"),
+        (["in.what", "-o", "a.csv"], "in.what: unknown format: give"),
+        (["in.jsonl", "-o", "a.what"], "a.what: unknown format: give"),
+        (["in.jsonl", "-o", "csv"], "csv: unknown format: give"),
         (["in.jsonl", "in.tfrecord", "-o", "a.csv"], "in.tfrecord is tfrecord, and in.jsonl"),
         (["in.jsonl", "-o", "in.jsonl"], "in.jsonl: is one of the inputs"),
         (["in.jsonl", "-o", "in.jsonl", "--force"], "in.jsonl: is one of the inputs"),

@@ -19,7 +19,7 @@ from tfwire._records.reading.native_batches import span_table
 from tfwire._records.reading.publishing_markers import Markers
 
 Array = np.ndarray[Any, Any]
-NO_RECORDS: Array = np.empty((0, 2), np.uint64)  # the table of none
+NO_RECORDS: Array = np.empty((0, 2), np.uint64)  # the table of no records
 _RECORDS_AT_ONCE = 4096
 
 _SLACK = 1 << 20  # bytes of unused records to keep, in addition to the bytes in use

@@ -42,8 +42,11 @@ class Cursor:
         return ()
 
     def raise_deferred(self) -> None:
-        """Raises the error that this cursor or one below defers, if any. Then no position is known:
-        where the error does not come again, the elements are others."""
+        """Raises the error that this cursor or one below it defers, if any.
+
+        A cursor that defers an error has no position to save: if the error does not come again
+        after a resumption, other elements follow.
+        """
         if self.deferred is not None:
             raise copied(self.deferred)
         for cursor in self.parts():

@@ -76,7 +76,7 @@ def _place(record: int | None, names: Any) -> Place:
 class BaseParser(Generic[Batch, Single]):
     """A compiled specification. Parser and SequenceParser make results of the columns."""
 
-    _needs_windows = False  # whether every record must be seen, not only its columns
+    _needs_windows = False  # True: every record must be seen, not only its columns
     _parameters: tuple[str, ...] = ()  # names of the specifications, as arguments
 
     def _start(

@@ -127,7 +127,7 @@ class _ColumnStatistics:
         self.counts: tuple[int, int] = (1 << 63, 0)
         self.text = True
         self.has_empty_string = False
-        self.rounded = False  # as float32
+        self.rounded = False  # True: float32 changes a value
         self.finite = self.non_finite = self.bools = False  # some values are
         self.words = self.integers = self.numbers = True  # all strings are such
         self.some_number = False

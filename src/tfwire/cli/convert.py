@@ -164,7 +164,7 @@ def _problem_of_formats(options: argparse.Namespace) -> str | None:
         found = {name: format_of(name) for name in options.files}
         for name, format_name in found.items():
             if format_name is None:
-                which = f"{name}: which format? say --from with one of {known}"
+                which = f"{name}: unknown format: give --from with one of {known}"
                 return _problem_of_input(name, "tfrecord") or which
         if len(set(found.values())) > 1:
             first, *others = found
@@ -174,7 +174,7 @@ def _problem_of_formats(options: argparse.Namespace) -> str | None:
     if options.target is None:
         options.target = format_of(options.output)
         if options.target is None:
-            return f"{options.output}: which format? say --to with one of {known}"
+            return f"{options.output}: unknown format: give --to with one of {known}"
     return _problem_of_pyarrow(options.source) or _problem_of_pyarrow(options.target)
 
 

@@ -153,7 +153,7 @@ def _key(file: int, picture: Picture) -> tuple[object, ...]:
 
 def _file_part(sample: _Sample, pictures: _Embedded, corners: tuple[str, ...]) -> str:
     number, file, records = sample.number, sample.file, sample.records
-    shown: set[int] = set()  # of which there is a section
+    shown: set[int] = set()  # records that have a section
 
     def source(picture: Picture) -> str:
         return pictures.source(number, picture)

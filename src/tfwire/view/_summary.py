@@ -75,7 +75,7 @@ class FeatureSummary:
 
     def __init__(self, records: Iterable[Record] = ()) -> None:
         self.num_records = self.num_bytes = 0
-        self.num_partly = 0  # of which only the first values were decoded
+        self.num_partly = 0  # records of which only the first values were decoded
         self._features: dict[FeatureName, _Observed] = {}
         self._survey = Survey()
         self._most = 0  # features of a record

@@ -360,7 +360,7 @@ class DeflatedSink(Sink):
         self.crc32c: int = crc32c
         self._sink = sink
         self._deflater, self._flush_mode, self._new_member = compressor
-        self._begun = False  # whether the stream holds anything
+        self._begun = False  # True: the stream holds bytes
         self._has_members = False
 
     def write(self, buffers: Sequence[Any]) -> None:

@@ -70,7 +70,7 @@ class ThreadedInflater:
         self._given = 0  # bytes inflated, up to the end of these
         self._alone = _UNIT  # those that the reader itself inflated
         self._resumed = 0  # times
-        self._lost = False  # whether bytes inflated after _given are lost
+        self._lost = False  # True: bytes inflated after _given are lost
         self._error: Exception | None = None  # of the source, after the pieces
 
     def readinto(self, buffer: Any) -> int:

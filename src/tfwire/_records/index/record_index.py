@@ -257,11 +257,11 @@ class RecordIndex:
 
         Args:
             path: The record file, or its URL.
-            index_path: The index, also of a URL a local file; None: the path with ".tfwindex"
-                appended.
-            ignore_mtime: Accept another time of modification, for a file that was copied. Size and
-                fingerprint must still match. Objects that have the index of a file need not be
-                told so.
+            index_path: The index file. The index of an object may be a local file. None: the path
+                with ".tfwindex" appended.
+            ignore_mtime: True accepts another time of modification, for a file that was copied.
+                Size and fingerprint must still match. An object whose index was made for a file
+                is accepted without it.
             storage_options: fsspec's options of the filesystem of URLs.
 
         Returns:

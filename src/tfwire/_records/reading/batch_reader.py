@@ -96,7 +96,7 @@ class BatchReader:
         self._markers = markers
         self._opened: Any = None  # the path of the file
         self._file: RecordFile | None = None
-        self._source: Source | None = None  # of the file, also while it is being opened
+        self._source: Source | None = None  # the open file's, set before the file is opened
         self._interrupted = False
         self._num_opened = 0
         self._position = self._start = as_position("start", start)

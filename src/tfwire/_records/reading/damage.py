@@ -41,8 +41,8 @@ class SkippedRegion(NamedTuple):
         path: The file, or None for an object without a name.
         begin, end: Its bytes [begin, end) in the file. In a compressed file they count decompressed
             bytes, except that the reason "compressed stream" counts bytes of the file itself. With
-            on_corrupt="stop" the end is that of the file, or how far it was read if that is not
-            known.
+            on_corrupt="stop" the region ends with the file, or where reading ended if the size of
+            the file is not known.
         record_index: Number of the first record left out. A region counts as one record.
         reason: As DataLossError.reason.
     """

@@ -63,7 +63,7 @@ class DuplicateFilter:
     def _forget(self) -> None:
         self._went_back = 0
         self._keys = np.empty(0, np.uint64)
-        self._begins = np.empty(0, bool)  # whether there is a gap before them
+        self._begins = np.empty(0, bool)  # True: bytes are missing before the record
 
     def _note(self, keys: Array, begins: Array) -> None:
         self._keys = np.concatenate([self._keys, keys])[-_REMEMBERED_RECORDS:]

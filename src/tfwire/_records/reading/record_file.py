@@ -92,10 +92,12 @@ class RecordFile:
         self._resumed = False  # after damage that ended the native reader's input
         self._went_back = 0  # bytes, to a member within what was inflated before
         self._duplicates: DuplicateFilter | None = None
-        self._num_skipped: int | None = 0  # by the native reader; None: it was not asked
-        self._stretch: Stretch | None = None  # by which C reads without the native reader
-        self._offered = False  # whether it has gone on from position
-        self._at_end = False  # whether it has found the end of the file
+        self._num_skipped: int | None = (
+            0  # skipped regions of the native reader; None: unknown
+        )
+        self._stretch: Stretch | None = None  # C reads records from it without the native reader
+        self._offered = False  # True while C reads from the stretch: `position` is out of date
+        self._at_end = False  # True: the stretch has found the end of the file
         self._cut = False  # True if a truncated compressed stream was treated as ended
         self._stream_regions = SkippedRegions()
         self._cut_regions = SkippedRegions()  # of a truncated stream, until its records end

@@ -21,8 +21,8 @@ _PASSING = 1 << 20  # bytes of the memory through which that passes; a record mu
 # Mean bytes of a record from which on nothing is kept: reading the headers alone costs less.
 _LONG = 1 << 14
 _FRAME = lib.TFW_HEADER_SIZE + lib.TFW_FOOTER_SIZE
-_MOST_HEADERS = 1 << 14  # found at a time, where nothing is kept
-_WALK = 1 << 17  # bytes read at a time for that
+_MOST_HEADERS = 1 << 14  # headers found in one call, when payloads are not kept
+_WALK = 1 << 17  # bytes read in one call to find headers
 
 
 class Run(NamedTuple):
@@ -79,7 +79,7 @@ class Block:
                 run.source.close()
         self._runs: list[Run] = []
         self._end = 0  # of the bytes kept
-        self._is_full = False  # whether what follows cannot be kept
+        self._is_full = False  # True: the block has no room for what follows
         self.num_records: int = 0
         self.num_bytes: int = 0
 

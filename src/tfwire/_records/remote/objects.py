@@ -379,7 +379,8 @@ def _kinds(fs: Any) -> list[str]:
     return [kind.__name__ for kind in type(fs).__mro__]
 
 
-# What filesystems tell of an object's version. The time of creation only where that is all.
+# The keys under which filesystems tell an object's version. The time of creation counts only if the
+# filesystem tells no other.
 _VERSION_KEYS = ("ETag", "etag", "e_tag", "version_id", "VersionId", "generation", "md5Hash")
 _TIME_KEYS = ("mtime", "LastModified", "last_modified", "Last-Modified", "updated", "modified")
 

@@ -136,7 +136,7 @@ class TFRecordWriter(WriterBase):
         self._pending: list[bytes] = []
         self._room = _COLLECTED_BYTES  # bytes that may still be collected
         self._min_room: float = 0  # write() only collects while this much room is left
-        self._saved = False  # whether close() has written everything
+        self._saved = False  # True: close() has written everything
         self._atomic = atomic or isinstance(path, ObjectPath)
         self._sink, crc32c = open_sink(
             path, options, compression_level, append, repair_tail, atomic
