@@ -123,7 +123,8 @@ SOURCES = {
 }
 OF_RECORDS = {"files", "gzip", "2 in turn", "3 in turn", "indexed", "shuffled files"}
 OF_NUMBERS = {"range", "generator", "sampled"}
-BATCHING = {"batch", "padded_batch", "buckets"}
+BATCHING = {"batch", "padded_batch", "buckets", "shuffle_batch"}
+SHUFFLING = {"shuffle", "shuffle_batch"}
 REGROUPING = {"buckets", "interleave"}
 IN_RANDOM_ORDER = {"shuffled files", "sampled"}  # the model does not know it
 NUMBERED_FROM = 10**6  # no number of an element
@@ -192,8 +193,8 @@ def model(case, stages=None):
     def below():
         return model(case, stages[:-1])
 
-    if name == "batch" or name == "padded_batch":
-        yield from batches(below(), *arguments)
+    if name in ("batch", "padded_batch", "shuffle_batch"):
+        yield from batches(below(), *arguments[: 1 if name == "shuffle_batch" else None])
     elif name == "repeat":
         for _ in range(arguments[0]):
             yield from below()
@@ -290,7 +291,7 @@ class Case:
         return numbers, following
 
     def _shuffles_in(self, first, last):
-        return any(stage[0] == "shuffle" for stage in self.stages[first:last])
+        return any(stage[0] in SHUFFLING for stage in self.stages[first:last])
 
     def fail_once(self, place, numbers):
         if self.fault[0] == place and self.fault[1] in numbers and not self._failed:
@@ -311,7 +312,12 @@ class Case:
         threads = chance.choice([1, 1, 2, 3])
         choices = [
             ["shard", shards, chance.randrange(shards)],
-            ["shuffle", chance.choice([1, 3, 10, 1000]), chance.randrange(9)],
+            [
+                "shuffle",
+                chance.choice([1, 3, 10, 1000]),
+                chance.randrange(9),
+                chance.random() < 0.7,
+            ],
             ["repeat", chance.randrange(4)],
             ["skip", chance.randrange(12)],
             ["prefetch", chance.randint(1, 4)],
@@ -333,6 +339,8 @@ class Case:
             choices.append(["take", chance.randrange(40)])
         if not batched and not paired:
             choices += [["batch", size, chance.random() < 0.3]] * 2
+            least = chance.randint(1, 5)
+            choices.append(["shuffle_batch", size, least + chance.randrange(20), least, 3, True])
             if not parsed:
                 choices += [["padded_batch", size], ["zip", chance.randrange(50)]]
                 sizes = [chance.randint(1, 4) for _ in range(3)]
