@@ -17,11 +17,12 @@ from helpers.products import diagonals
 from helpers.reading import open_files
 from helpers.reference import file_of
 from helpers.threads import Consumer, opened, threads_of_tfwire, wait_for
-from tfwire._base import shared_iterator, workers
+from tfwire._base import shared_iterator
 
 pytestmark = [
     pytest.mark.skipif(not hasattr(os, "fork"), reason="needs fork and signals"),
     pytest.mark.filterwarnings("ignore:This process:DeprecationWarning"),
+    pytest.mark.usefixtures("little_patience"),
 ]
 
 
@@ -62,18 +63,6 @@ STATES = [new, running, waiting, ended, failed, closed]
 # Where the consumer itself is inside a function or a read.
 UNWAKEABLE = {"no thread", *(name for name in ITERATORS if name.endswith(", 1 thread"))}
 NO_ERRORS = set(PIPES)  # a pipe that breaks off ends
-
-
-@pytest.fixture(autouse=True)
-def little_patience(monkeypatch):
-    """Not to wait a second each time."""
-    monkeypatch.setattr(workers, "PATIENCE", 0.1)
-    monkeypatch.setattr(shared_iterator, "_WAITS", (0.01, 0.1))
-
-
-@pytest.fixture
-def path(tmp_path):
-    return kinds.write(tmp_path / "records")
 
 
 def brought(name, state, path):

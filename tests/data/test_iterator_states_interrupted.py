@@ -23,25 +23,14 @@ from helpers.reading import open_files
 from helpers.search import FIRST_SEED
 from helpers.threads import Consumer, opened, threads_of_tfwire, wait_for
 from tfwire import Dataset
-from tfwire._base import shared_iterator, workers
+from tfwire._base import workers
 from tfwire._records.files import inflate_ahead
 
 pytestmark = [
     pytest.mark.skipif(not hasattr(os, "fork"), reason="needs fork and signals"),
     pytest.mark.filterwarnings("ignore:This process:DeprecationWarning"),
+    pytest.mark.usefixtures("little_patience"),
 ]
-
-
-@pytest.fixture(autouse=True)
-def little_patience(monkeypatch):
-    """Not to wait a second each time."""
-    monkeypatch.setattr(workers, "PATIENCE", 0.1)
-    monkeypatch.setattr(shared_iterator, "_WAITS", (0.01, 0.1))
-
-
-@pytest.fixture
-def path(tmp_path):
-    return kinds.write(tmp_path / "records")
 
 
 @pytest.mark.parametrize("name", ITERATORS)

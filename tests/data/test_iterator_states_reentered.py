@@ -20,11 +20,6 @@ from tfwire._records.index import local_records, random_access
 MESSAGE = "already executing"
 
 
-@pytest.fixture
-def path(tmp_path):
-    return kinds.write(tmp_path / "records")
-
-
 @pytest.fixture(autouse=True)
 def endless_patience(monkeypatch):
     """So that one which waits for itself for a second only is noticed too. No thread is left."""
