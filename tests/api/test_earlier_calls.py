@@ -11,10 +11,11 @@ import numpy as np
 import pytest
 
 import tfwire as tfw
+from helpers.products import check_each
 from helpers.search import FIRST_SEED
 from tfwire._examples import decode, encode_rows
 
-SEQUENCES = int(os.environ.get("TFWIRE_SEQUENCES", 60))
+SEEDS = range(FIRST_SEED, FIRST_SEED + int(os.environ.get("TFWIRE_SEQUENCES", 60)))
 
 KEYS = [
     *["a", "b", "ab", "", "key", "kex", "long key " * 20, "caf\u00e9"],
@@ -93,45 +94,51 @@ def encode_calls(rng):
     )
 
 
-@pytest.mark.parametrize("seed", range(FIRST_SEED, FIRST_SEED + SEQUENCES))
-def test_encoding_does_not_depend_on_earlier_calls(seed):
-    rng = random.Random(seed)
-    calls = [encode_calls(rng) for _ in range(25)]
-    alone = []
-    for call in calls:
+def test_encoding_does_not_depend_on_earlier_calls():
+    def check(seed):
+        rng = random.Random(seed)
+        calls = [encode_calls(rng) for _ in range(25)]
+        alone = []
+        for call in calls:
+            forget()
+            alone.append(shown(call))
         forget()
-        alone.append(shown(call))
-    forget()
-    assert [shown(call) for call in calls] == alone
+        assert [shown(call) for call in calls] == alone
+
+    check_each(check, SEEDS)
 
 
-@pytest.mark.parametrize("seed", range(FIRST_SEED, FIRST_SEED + SEQUENCES))
-def test_decoding_does_not_depend_on_earlier_calls(seed):
-    rng = random.Random(seed)
-    calls = [lambda m=m: tfw.decode_example(m) for m in messages(rng)]
-    alone = []
-    for call in calls:
+def test_decoding_does_not_depend_on_earlier_calls():
+    def check(seed):
+        rng = random.Random(seed)
+        calls = [lambda m=m: tfw.decode_example(m) for m in messages(rng)]
+        alone = []
+        for call in calls:
+            forget()
+            alone.append(shown(call))
         forget()
-        alone.append(shown(call))
-    forget()
-    assert [shown(call) for call in calls] == alone
+        assert [shown(call) for call in calls] == alone
+
+    check_each(check, SEEDS)
 
 
 @pytest.mark.parametrize("bytes_as", ["object", "column"])
-@pytest.mark.parametrize("seed", range(FIRST_SEED, FIRST_SEED + SEQUENCES))
-def test_parsing_does_not_depend_on_earlier_calls(seed, bytes_as):
-    rng = random.Random(seed)
-    parser = tfw.Parser(SPEC, bytes_as=bytes_as)
-    given = messages(rng)
-    for _ in range(20):
-        some = rng.sample(given, rng.randrange(1, 5))
-        fresh = tfw.Parser(SPEC, bytes_as=bytes_as)
-        if rng.random() < 0.5:
-            assert shown(lambda: parser.parse(some)) == shown(lambda: fresh.parse(some))  # noqa: B023
-        else:
-            single = some[0]
-            found = shown(lambda: parser.parse_single(single))  # noqa: B023
-            assert found == shown(lambda: fresh.parse_single(single))  # noqa: B023
+def test_parsing_does_not_depend_on_earlier_calls(bytes_as):
+    def check(seed):
+        rng = random.Random(seed)
+        parser = tfw.Parser(SPEC, bytes_as=bytes_as)
+        given = messages(rng)
+        for _ in range(20):
+            some = rng.sample(given, rng.randrange(1, 5))
+            fresh = tfw.Parser(SPEC, bytes_as=bytes_as)
+            if rng.random() < 0.5:
+                assert shown(lambda: parser.parse(some)) == shown(lambda: fresh.parse(some))  # noqa: B023
+            else:
+                single = some[0]
+                found = shown(lambda: parser.parse_single(single))  # noqa: B023
+                assert found == shown(lambda: fresh.parse_single(single))  # noqa: B023
+
+    check_each(check, SEEDS)
 
 
 def test_a_key_of_bytes_is_not_taken_for_text():

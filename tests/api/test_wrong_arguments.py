@@ -59,6 +59,7 @@ OTHER = {
         for kind in ("GZIP", "ZLIB")
     },
     "no shards": lambda: tfw.ShardedWriter("data-{shard}"),
+    "no shards but threads": lambda: tfw.ShardedWriter("d-{shard}", num_threads=2),
     "two kinds of shards": lambda: tfw.ShardedWriter("d-{shard}", num_shards=2, shard_size=100),
     "an index over its file": lambda: tfw.RecordIndex.build("records").save("records"),
     "a text over its file": lambda: tfw.RecordIndex.build("records").write_text("records"),

@@ -45,28 +45,19 @@ WITHOUT = " and ".join(f"not ({name})" for names in NOT_THERE.values() for name 
 pytestmark = pytest.mark.skipif(not Path("/proc/self/fd").exists(), reason="needs /proc")
 
 
-@pytest.mark.parametrize(
-    "name", [*QUICK, *(pytest.param(name, marks=pytest.mark.slow) for name in SLOW)]
-)
-def test_files_are_written_and_read_without_posix(name):
-    pytest_of = [
-        sys.executable,
-        "-m",
-        "pytest",
-        "-q",
-        "-p",
-        "helpers.processes.without_posix",
-        "-p",
-        "no:cacheprovider",
-    ]
-    chosen = ["-m", "not slow", "-k", WITHOUT, *map(str, TESTS.rglob(f"test_{name}.py"))]
+@pytest.mark.parametrize("names", [QUICK, pytest.param(SLOW, marks=pytest.mark.slow)], ids=str)
+def test_files_are_written_and_read_without_posix(names):
+    """In one process, which takes as long to start as one file of tests to run."""
+    plugins = ["-p", "helpers.processes.without_posix", "-p", "no:cacheprovider"]
+    files = [str(path) for name in names for path in TESTS.rglob(f"test_{name}.py")]
+    assert len(files) == len(names)
     run = subprocess.run(
-        [*pytest_of, *chosen],
+        [sys.executable, "-m", "pytest", "-q", *plugins, "-m", "not slow", "-k", WITHOUT, *files],
         cwd=ROOT,
         env=WITH_HELPERS,
         capture_output=True,
         text=True,
-        timeout=600,
+        timeout=1200,
     )
     assert 0 == run.returncode, run.stdout[-5000:] + run.stderr
     assert " passed" in run.stdout.splitlines()[-1]

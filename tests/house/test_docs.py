@@ -17,6 +17,7 @@ import pytest
 
 import tfwire as tfw
 from helpers.documents import DOCS, PRINTING, blocks, page_text, run_page
+from helpers.products import check_each
 from tfwire import compat
 from tfwire.cli import _COMMANDS
 
@@ -94,8 +95,6 @@ PAGES = [ROOT / "README.md", ROOT / "CONTRIBUTING.md", ROOT / "examples" / "READ
 PAGES += [ROOT / "tests" / "fuzz" / "README.md", *sorted(DOCS.rglob("*.md"))]
 MAKEFILE = (ROOT / "Makefile").read_text(encoding="utf-8")
 
-pages = pytest.mark.parametrize("page", PAGES, ids=lambda page: str(page.relative_to(ROOT)))
-
 
 def code_of(page):
     """What a page shows as code: between backticks, and indented."""
@@ -109,25 +108,29 @@ def anchor_of(title):
     return re.sub(r"[^\w\- ]", "", title.lower()).replace(" ", "-")
 
 
-@pages
-def test_every_link_leads_somewhere(page):
-    text = page.read_text(encoding="utf-8")
-    for target in re.findall(r"\]\(([^)]+)\)", text):
-        if target.startswith("https://"):
-            continue
-        path, _, part = target.partition("#")
-        found = page.parent / path if path else page
-        assert found.exists(), target
-        if part:
-            titles = re.findall(r"^#+ (.*)$", found.read_text(encoding="utf-8"), re.MULTILINE)
-            assert part in map(anchor_of, titles), target
+def test_every_link_leads_somewhere():
+    def check(page):
+        text = page.read_text(encoding="utf-8")
+        for target in re.findall(r"\]\(([^)]+)\)", text):
+            if target.startswith("https://"):
+                continue
+            path, _, part = target.partition("#")
+            found = page.parent / path if path else page
+            assert found.exists(), target
+            if part:
+                titles = re.findall(r"^#+ (.*)$", found.read_text(encoding="utf-8"), re.MULTILINE)
+                assert part in map(anchor_of, titles), target
+
+    check_each(check, PAGES)
 
 
-@pages
-def test_every_make_target_exists(page):
-    for code in code_of(page):
-        for target in re.findall(r"^make ([\w-]+)", code):
-            assert re.search(rf"^{target}:", MAKEFILE, re.MULTILINE), code
+def test_every_make_target_exists():
+    def check(page):
+        for code in code_of(page):
+            for target in re.findall(r"^make ([\w-]+)", code):
+                assert re.search(rf"^{target}:", MAKEFILE, re.MULTILINE), code
+
+    check_each(check, PAGES)
 
 
 def test_every_check_of_the_makefile_is_part_of_check_all():
@@ -145,26 +148,32 @@ def test_every_check_of_the_makefile_is_part_of_check_all():
         assert target in checks or target in others, target
 
 
-@pages
-def test_every_file_that_is_named_exists(page):
-    known = {path.name for folder in FOLDERS for path in (ROOT / folder).rglob("*")}
-    known |= {path.name for path in ROOT.iterdir()}
-    for code in code_of(page):
-        for name in re.findall(r"(?<![\w<{*.-])[\w/.]+\.(?:py|c|h|md|toml)\b", code):
-            assert name.rpartition("/")[2] in known, code
-            if "/" in name:
-                assert any((root / name).is_file() for root in (ROOT, PACKAGE, page.parent)), code
+def test_every_file_that_is_named_exists():
+    def check(page):
+        known = {path.name for folder in FOLDERS for path in (ROOT / folder).rglob("*")}
+        known |= {path.name for path in ROOT.iterdir()}
+        for code in code_of(page):
+            for name in re.findall(r"(?<![\w<{*.-])[\w/.]+\.(?:py|c|h|md|toml)\b", code):
+                assert name.rpartition("/")[2] in known, code
+                if "/" in name:
+                    assert any((root / name).is_file() for root in (ROOT, PACKAGE, page.parent)), (
+                        code
+                    )
+
+    check_each(check, PAGES)
 
 
 PACKAGE = ROOT / "src" / "tfwire"
 FOLDERS = ["benchmarks", "csrc", "docs", "examples", "packaging", "src", "tests"]
 
 
-@pages
-def test_every_name_of_the_package_exists(page):
-    for code in code_of(page):
-        for name in re.findall(r"(?<![\w./-])(?:tfw|tfwire)\.((?!(?:h|pc)\b)[\w.]*\w)", code):
-            assert resolves(tfw, name), code
+def test_every_name_of_the_package_exists():
+    def check(page):
+        for code in code_of(page):
+            for name in re.findall(r"(?<![\w./-])(?:tfw|tfwire)\.((?!(?:h|pc)\b)[\w.]*\w)", code):
+                assert resolves(tfw, name), code
+
+    check_each(check, PAGES)
 
 
 def resolves(found, name):
@@ -197,13 +206,15 @@ def options_of(command):
     return {option for action in parser._actions for option in action.option_strings}
 
 
-@pages
-def test_every_command_line_has_a_command_and_its_options(page):
-    for code in code_of(page):
-        for command, rest in re.findall(r"\btfwire ([a-z]+)((?: [^\s`]+)*)", code):
-            assert command in _COMMANDS, code
-            options = set(re.findall(r" (--?[a-z][\w-]*)", rest))
-            assert set() == options - options_of(command), code
+def test_every_command_line_has_a_command_and_its_options():
+    def check(page):
+        for code in code_of(page):
+            for command, rest in re.findall(r"\btfwire ([a-z]+)((?: [^\s`]+)*)", code):
+                assert command in _COMMANDS, code
+                options = set(re.findall(r" (--?[a-z][\w-]*)", rest))
+                assert set() == options - options_of(command), code
+
+    check_each(check, PAGES)
 
 
 def test_the_readme_lists_every_command():

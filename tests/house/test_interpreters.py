@@ -37,7 +37,7 @@ sys.stdout.write(repr(found))
 NUMBERS = [0.0, 1.0, 2.0, 3.0, 4.0, 5.0]
 
 
-@pytest.mark.parametrize("options", [["-OO"], ["-W", "error"], ["-X", "dev"]], ids=" ".join)
+@pytest.mark.parametrize("options", [["-OO"], ["-W", "error", "-X", "dev"]], ids=" ".join)
 def test_a_program_of_every_part(tmp_path, options):
     command = [sys.executable, *options, "-c", PROGRAM]
     done = subprocess.run(command, cwd=tmp_path, env=ENVIRONMENT, capture_output=True, text=True)

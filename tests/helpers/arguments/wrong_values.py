@@ -39,6 +39,8 @@ WRONG_PATTERNS = ["a{b}", "{", "{}", "{shard.x}", "{shard[0]}", "{shard:c}", ""]
 WRONG_PATTERNS += ["{shard.real}", "{shard!r}", "{shard:0999999999}", "{shard:{shards}}"]
 WRONG_PATTERNS += ["{shards.x}", "{shard:e}", "{shard:.2g}", "{shard:%}", "{shard!z}", "{0}"]
 WRONG_PATTERNS += ["{shard:\0>3}", "{shard:d", "{shard.__class__}"]
+WRONG_PATTERNS += ["{other}", "{shard:x"]
+WRONG_PATTERNS += [Otherwise(each, "needs a field {shard}") for each in ("data", "{shards}")]
 WRONG_PATTERNS += [Otherwise(each, "") for each in ("{shard:0999}", "{shard:/>3}", ".")]
 NO_NAMES = [
     Saying("a\0b", "null character"),
@@ -46,7 +48,8 @@ NO_NAMES = [
     Otherwise("x" * 256, "too long|needs a field"),
 ]
 SIZES = [0, -1, 1.5, "", "many", "1XB", None, True, [], "0.1", "\u0663MB", "9" * 5000, "MB"]
-SIZES += ["15 parsecs", "-1", "0.5B", "1e3", "9" * 400 + "TB", "9" * 30, 1 << 63]
+SIZES += ["15 parsecs", "-1", "0.5B", "1e3"]
+SIZES += [Saying(each, "64 bits(?!.{150})") for each in ("9" * 400 + "TB", "9" * 30, 1 << 63)]
 
 OPTIONS = {
     "compression_level": [42, -2, "x", 1.5, [], 10**30],
@@ -127,6 +130,8 @@ WRONG = {
     "pattern": [*NOT_PATHS, *NO_NAMES, *WRONG_PATTERNS],
     "num_shards": [0, -1, 1.5, "2", True, 10**30],
     "shard_size": SIZES,
+    "total_bytes": [Saying(-1, "must be at least")],
+    "num_hosts": [Saying(0, "must be at least")],
     "options": ["LZ4", 7, object(), b"bz2"]
     + [
         Otherwise(tfw.TFRecordOptions("GZIP", **{option: value}), "")
