@@ -41,7 +41,7 @@ PYTHON_ROOMS = {
     "images": {"_base"},
     "arrow": {"_base", "_records", "_parsing"},
     "view": {"_base", "_records", "_examples", "_parsing"},
-    "_interface": {"_data"},
+    "_interface": {"_base", "_records", "_examples", "_parsing", "_data"},
     "torch": {"_base", "_records", "_examples", "_parsing", "_data"},
     "grain": {"_base", "_records", "_parsing", "_data"},
     "huggingface": {"_base", "_records", "_parsing", "arrow"},
@@ -49,7 +49,7 @@ PYTHON_ROOMS = {
     "beam": {"_base", "_records", "_parsing", "arrow"},
     "ray": {"_base", "arrow"},
     "spark": {"_base", "_records", "_parsing", "arrow"},
-    "compat": {"tfwire", "_base", "_records", "_examples", "_parsing", "_data", "images"},
+    "compat": {"tfwire", "typing", "_interface", "_examples", "images"},  # train is of _examples
     "typing": {"_base", "_records", "_examples", "_parsing"},
     "cli": {
         *("tfwire", "_base", "_records", "_examples", "_parsing"),

@@ -73,6 +73,11 @@ def integer(name: str, value: Any, least: int | None = None) -> int:
     return number
 
 
+def check_callable(name: str, value: Any) -> None:
+    if not callable(value):
+        raise TypeError(f"{name} must be callable, found {type(value).__name__}")
+
+
 def seconds(name: str, value: Any) -> float:
     """Checks an argument that is a time in seconds.
 

@@ -11,14 +11,14 @@ from typing import TYPE_CHECKING, Any, SupportsIndex, TypeVar, overload
 
 import numpy as np
 
-from tfwire._base.arguments import boolean, integer, refuse_unordered
+from tfwire._base.arguments import boolean, check_callable, integer, refuse_unordered
 from tfwire._base.errors import public
 from tfwire._data import element_sources, indexed_records
 from tfwire._data.combining import Sample, Zip
 from tfwire._data.dataset_methods import Transformations
 from tfwire._data.pipeline import Element
 from tfwire._data.stages import Stage
-from tfwire._data.structure import check_callable, map_structure
+from tfwire._data.structure import map_structure
 from tfwire._records.files.paths import split_paths
 from tfwire._records.files.urls import ObjectPath, expand, is_url, with_storage_options
 from tfwire._records.reading.open_source import input_paths

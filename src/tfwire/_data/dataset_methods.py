@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, Any, TypeVar, overload
 
-from tfwire._base.arguments import boolean, integer
+from tfwire._base.arguments import boolean, check_callable, integer
 from tfwire._data import batching, indexed_records, stages, take_skip_repeat
 from tfwire._data.combining import Cache, Concatenate, Enumerate, Unbatch
 from tfwire._data.grouped import Regrouping
@@ -13,7 +13,7 @@ from tfwire._data.iterator import Epochs
 from tfwire._data.pipeline import Element, check_dataset
 from tfwire._data.prefetch import MapAhead, Prefetch
 from tfwire._data.shuffle import Shuffle
-from tfwire._data.structure import MAX_PADDING, check_callable, check_padding, check_shard
+from tfwire._data.structure import MAX_PADDING, check_padding, check_shard
 
 if TYPE_CHECKING:
     import numpy as np

@@ -8,13 +8,12 @@ from functools import partial
 from itertools import count, islice
 from typing import TYPE_CHECKING, Any, TypeVar
 
-from tfwire._base.arguments import boolean, integer, refuse_unordered
+from tfwire._base.arguments import boolean, check_callable, integer, refuse_unordered
 from tfwire._data.pipeline import Element, Pipeline
 from tfwire._data.prefetch import Replayed, defer, stage_elements
 from tfwire._data.stages import Stage
 from tfwire._data.structure import (
     MAX_PADDING,
-    check_callable,
     check_padding,
     pad_and_stack,
     stack_elements,

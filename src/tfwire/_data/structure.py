@@ -119,40 +119,10 @@ def _stack_sparse(tensors: Sequence[SparseTensor]) -> SparseTensor:
     )
 
 
-def stack_ragged(
-    values: Sequence[Any], splits_dtype: Any = np.int64, num_axes: int = 0
-) -> RaggedTensor:
-    """Stacks arrays, or RaggedTensors, whose first sizes may differ: each becomes a row.
-
-    Args:
-        num_axes: How many axes of arrays become ragged besides the first.
-    """
+def stack_ragged(values: Sequence[Any], splits_dtype: Any = np.int64) -> RaggedTensor:
+    """Stacks arrays, or RaggedTensors, whose first sizes may differ: each becomes a row."""
     lengths = np.array([len(value) for value in values], np.int64)
-    if num_axes:
-        values = [_with_ragged_axes(as_array(value), num_axes, splits_dtype) for value in values]
     return RaggedTensor(_joined(values, splits_dtype), to_splits(lengths).astype(splits_dtype))
-
-
-def num_ragged_axes(values: Sequence[Any]) -> int:
-    """How many axes of arrays must become ragged besides the first, so that they can be stacked:
-    up to the last in which they differ."""
-    if isinstance(values[0], RaggedTensor):
-        return 0
-    shapes = [np.shape(value) for value in values]
-    if len({len(shape) for shape in shapes}) > 1:
-        raise InvalidArgumentError(f"cannot batch elements of different ranks: {shapes}")
-    sizes = enumerate(zip(*shapes, strict=True))
-    return max((axis for axis, of_axis in sizes if len(set(of_axis)) > 1), default=0)
-
-
-def _with_ragged_axes(array: Array, count: int, splits_dtype: Any) -> Any:
-    """An array as a RaggedTensor with this many ragged axes after the first."""
-    if not count:
-        return array
-    rows, size = array.shape[:2]
-    inner = array.reshape(rows * size, *array.shape[2:])
-    splits = np.arange(rows + 1, dtype=splits_dtype) * size
-    return RaggedTensor(_with_ragged_axes(inner, count - 1, splits_dtype), splits)
 
 
 def _joined(values: Sequence[Any], splits_dtype: Any) -> Any:
@@ -318,13 +288,6 @@ def _padded_shape(arrays: Sequence[Array], shape: Sequence[Any] | None) -> list[
 
 
 # ---- Arguments of transformations -------------------------------------------------------------
-
-
-def check_callable(name: str, value: Any) -> None:
-    if not callable(value):
-        raise TypeError(f"{name} must be callable, found {type(value).__name__}")
-
-
 def check_padding(shapes: Any, values: Any) -> None:
     """Checks the arguments of ``padded_batch``, as far as possible without elements."""
     _check_shapes(shapes)

@@ -12,7 +12,8 @@ one more.
   comes before an error, ``group_by_window`` gathers by keys, ``draws`` makes random numbers that
   depend on a key (``as_key``) and a place alone.
 * Knowing stages again: ``Records``, ``Parse``, ``Unbatch``, ``Zip``.
-* Passes for users: ``iterate``; ``Epochs`` numbers them; ``threaded`` parses in threads.
+* Passes for users: ``iterate``; ``Epochs`` numbers them; ``threaded`` parses in threads, of which
+  ``num_cpus`` make sense.
 * The structure of elements: tuples and dicts, which ``map_structure``, ``zip_structures`` and
   ``leaves`` walk, the ``stack_`` functions batch, and the functions of rows count, cut and join.
 * What is known before elements are made: for every leaf a text such as "int64[28, ?]", which
@@ -21,6 +22,7 @@ one more.
   of how they are divided among shards.
 """
 
+from tfwire._base.system import num_cpus as num_cpus
 from tfwire._data.batching import Parse as Parse, threaded as threaded
 from tfwire._data.combining import Unbatch as Unbatch, Zip as Zip
 from tfwire._data.dataset import paths_of as paths_of

@@ -12,20 +12,18 @@ from collections.abc import Callable, Mapping
 from typing import Any
 
 import tfwire as _tfw
-from tfwire import train as _train
-from tfwire._parsing.features import (
-    DType,
+from tfwire import (
     FixedLenFeature,
     FixedLenSequenceFeature,
     RaggedFeature,
     SparseFeature,
     VarLenFeature,
+    __version__ as __version__,
     float32,
-    int32,
     int64,
     string,
+    train as _train,
 )
-from tfwire._version import __version__ as __version__
 from tfwire.compat import v1 as _v1
 from tfwire.compat._constants import (
     as_dtype,
@@ -39,6 +37,7 @@ from tfwire.compat._constants import (
     half,
     int8,
     int16,
+    int32,
     uint8,
     uint16,
     uint32,
@@ -144,6 +143,7 @@ from tfwire.compat._py_function import (
 )
 from tfwire.compat._strings import TEXT as _TEXT, as_string, strings
 from tfwire.compat._tensor import Dimension, Tensor, TensorShape
+from tfwire.typing import DType
 
 __all__ = [
     "DType",

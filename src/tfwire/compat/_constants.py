@@ -1,6 +1,6 @@
 """TensorFlow's dtypes, and values as arrays: the conversions of ``tf.constant``, and arithmetic.
 
-The dtypes are :class:`tfwire._parsing.features.DType`; ``tf.bool`` is ``boolean`` here, since this
+The dtypes are :class:`tfwire.typing.DType`; ``tf.bool`` is ``boolean`` here, since this
 module needs Python's. Strings are object arrays of bytes: numpy's own string types drop trailing
 zero bytes.
 """
@@ -13,10 +13,9 @@ from typing import Any
 
 import numpy as np
 
-from tfwire._base.errors import InvalidArgumentError
-from tfwire._examples.dtypes import STRING, data_type_number
-from tfwire._parsing.features import DType, to_dtype
+from tfwire._interface.messages import InvalidArgumentError, data_type_number, to_dtype
 from tfwire.compat._errors import DtypeError
+from tfwire.typing import DType
 
 
 def as_dtype(type_value: Any) -> DType:
@@ -58,6 +57,7 @@ def _bfloat16() -> DType | None:
 
 int8: DType
 int16: DType
+int32: DType
 uint8: DType
 uint16: DType
 uint32: DType
@@ -68,7 +68,7 @@ complex64: DType
 complex128: DType
 half: DType
 double: DType
-int8, int16 = to_dtype("int8"), to_dtype("int16")
+int8, int16, int32 = (to_dtype(f"int{bits}") for bits in (8, 16, 32))
 uint8, uint16, uint32, uint64 = (to_dtype(f"uint{bits}") for bits in (8, 16, 32, 64))
 float16, float64 = to_dtype("float16"), to_dtype("float64")
 complex64, complex128 = to_dtype("complex64"), to_dtype("complex128")
@@ -78,6 +78,7 @@ half, double = float16, float64
 
 
 Array = np.ndarray[Any, Any]
+STRING = np.dtype(object)
 _BYTES_ONLY = {bytes}
 _NUMBER_KINDS = "biufc"
 # Python's and numpy's scalars by the kind of dtype they make. bool comes before int.

@@ -8,12 +8,11 @@ from typing import TYPE_CHECKING, Any, ClassVar
 import numpy as np
 
 import tfwire as tfw
-from tfwire._base.errors import InvalidArgumentError
-from tfwire._examples import column_types
-from tfwire._parsing.features import DType
+from tfwire._interface.messages import InvalidArgumentError
 from tfwire.compat._constants import as_dtype, numpy_dtype, to_array, to_numpy
 from tfwire.compat._errors import DtypeError, Explained, refusing_arguments
 from tfwire.compat._tensor import Tensor, TensorShape
+from tfwire.typing import DType
 
 
 def wrap(leaf: Any) -> Any:
@@ -182,7 +181,7 @@ def _ascending(indices: Any) -> bool:
     return not (leading <= 0).any()
 
 
-def _sparse(name: str, value: Any) -> column_types.SparseTensor:
+def _sparse(name: str, value: Any) -> tfw.SparseTensor:
     """A SparseTensor of either kind as a plain one."""
     if not isinstance(value, (SparseTensor, tfw.SparseTensor)):
         raise TypeError(f"{name} must be a SparseTensor, found {type(value).__name__}")
@@ -238,7 +237,7 @@ class SparseTensor(Explained):
             raise ValueError(
                 f"indices of shape {places.shape} for {len(array)} values of rank {len(sizes)}"
             )
-        self.plain: column_types.SparseTensor = column_types.SparseTensor(places, array, sizes)
+        self.plain: tfw.SparseTensor = tfw.SparseTensor(places, array, sizes)
 
     @property
     def indices(self) -> Tensor:
@@ -290,8 +289,8 @@ class RaggedTensor(Explained):
     _tf_name = "RaggedTensor"
     __slots__ = ("plain",)
 
-    def __init__(self, plain: column_types.RaggedTensor) -> None:
-        self.plain: column_types.RaggedTensor = plain
+    def __init__(self, plain: tfw.RaggedTensor) -> None:
+        self.plain: tfw.RaggedTensor = plain
 
     @classmethod
     def from_sparse(
@@ -314,7 +313,7 @@ class RaggedTensor(Explained):
         if not np.array_equal(columns, np.arange(len(columns), dtype=np.int64) - firsts[rows]):
             raise InvalidArgumentError("a row of the SparseTensor has a gap before its last value")
         splits = np.concatenate([[0], ends]).astype(numpy_dtype(row_splits_dtype))
-        return cls(column_types.RaggedTensor(np.asarray(sparse.values), splits))
+        return cls(tfw.RaggedTensor(np.asarray(sparse.values), splits))
 
     @property
     def values(self) -> Any:
@@ -409,19 +408,17 @@ class RaggedTensor(Explained):
         return f"<tf.{self.plain!r}>"
 
 
-def _bounds(ragged: column_types.RaggedTensor) -> tuple[int, ...]:
+def _bounds(ragged: tfw.RaggedTensor) -> tuple[int, ...]:
     """The shape of the smallest dense tensor that holds the rows."""
     values = ragged.values
     longest = int(ragged.row_lengths().max(initial=0))
-    inner = (
-        _bounds(values)[1:] if isinstance(values, column_types.RaggedTensor) else values.shape[1:]
-    )
+    inner = _bounds(values)[1:] if isinstance(values, tfw.RaggedTensor) else values.shape[1:]
     return (len(ragged), longest, *inner)
 
 
-def _place(dense: Any, ragged: column_types.RaggedTensor) -> None:
+def _place(dense: Any, ragged: tfw.RaggedTensor) -> None:
     for place, row in zip(dense, ragged, strict=True):
-        if isinstance(row, column_types.RaggedTensor):
+        if isinstance(row, tfw.RaggedTensor):
             _place(place[: len(row)], row)
         else:
             place[: len(row)] = to_array(row)
@@ -433,6 +430,4 @@ def _tensor(values: Any) -> Tensor:
 
 def _part(values: Any) -> Any:
     """Rows as a ragged tensor or, without rows, a tensor."""
-    return (
-        RaggedTensor(values) if isinstance(values, column_types.RaggedTensor) else _tensor(values)
-    )
+    return RaggedTensor(values) if isinstance(values, tfw.RaggedTensor) else _tensor(values)

@@ -17,8 +17,8 @@ from functools import cache, wraps
 from types import SimpleNamespace
 from typing import Any, NoReturn, TypeVar
 
-from tfwire._base.errors import DataLossError, Error, InvalidArgumentError
-from tfwire._base.text import printable
+from tfwire import DataLossError, Error
+from tfwire._interface.messages import InvalidArgumentError, printable
 
 _NO_GRAPH = "nothing; there is no graph"
 _MODELS = "Keras, JAX or PyTorch, fed with numpy batches of tfwire.Parser(...).parse_file(...)"

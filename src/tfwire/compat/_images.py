@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from tfwire import images
-from tfwire._base.errors import InvalidArgumentError
+from tfwire._interface.messages import InvalidArgumentError
 from tfwire.compat._constants import as_dtype, scalar_string, to_array, uint8
 from tfwire.compat._errors import refusing_arguments
 from tfwire.compat._ops import cast

@@ -10,12 +10,10 @@ from collections.abc import Callable, Iterator
 from typing import Any, NamedTuple
 
 import tfwire as tfw
-from tfwire._base.errors import DataLossError, InvalidArgumentError
-from tfwire._examples.dtypes import STRING
-from tfwire._records.files.byte_sources import check_ends
-from tfwire._records.reading.damage import RecordPosition
-from tfwire._records.reading.options import AS_TENSORFLOW
-from tfwire.compat._constants import is_tensor, scalar_string, string_array, to_array
+from tfwire import DataLossError, RecordPosition
+from tfwire._interface.files import AS_TENSORFLOW, check_ends
+from tfwire._interface.messages import InvalidArgumentError
+from tfwire.compat._constants import STRING, is_tensor, scalar_string, string_array, to_array
 from tfwire.compat._earlier import accepting
 from tfwire.compat._errors import (
     ClosedError,

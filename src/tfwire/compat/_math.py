@@ -7,8 +7,8 @@ from typing import Any
 
 import numpy as np
 
-from tfwire._base.errors import InvalidArgumentError
-from tfwire._parsing.features import int64
+from tfwire import int64
+from tfwire._interface.messages import InvalidArgumentError
 from tfwire.compat._constants import (
     NUMBERS,
     OPERATORS,

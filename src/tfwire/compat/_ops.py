@@ -8,9 +8,9 @@ from typing import Any
 
 import numpy as np
 
-from tfwire._base.errors import InvalidArgumentError
-from tfwire._parsing.features import float32, int32
-from tfwire.compat._constants import Array, as_dtype, is_tensor, numpy_dtype, to_array
+from tfwire import float32
+from tfwire._interface.messages import InvalidArgumentError
+from tfwire.compat._constants import Array, as_dtype, int32, is_tensor, numpy_dtype, to_array
 from tfwire.compat._errors import DtypeError, UnimplementedError, refusing_arguments
 from tfwire.compat._tensor import Tensor, TensorShape, like
 

@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from tfwire._base.errors import InvalidArgumentError
+from tfwire._interface.messages import InvalidArgumentError
 from tfwire.compat._constants import as_dtype, is_tensor
 from tfwire.compat._ops import convert_to_tensor
 from tfwire.compat._tensor import Tensor

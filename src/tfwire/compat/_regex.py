@@ -10,7 +10,7 @@ import re
 import string
 from functools import lru_cache
 
-from tfwire._base.errors import InvalidArgumentError
+from tfwire._interface.messages import InvalidArgumentError
 
 _NO_TEXT = "\udc80-\udcff"
 _BEYOND_ASCII = "\x80-\ud7ff\ue000-\U0010ffff"

@@ -12,11 +12,11 @@ from typing import Any
 
 import numpy as np
 
-from tfwire._base.errors import InvalidArgumentError
-from tfwire._examples import column_types
-from tfwire._examples.dtypes import STRING
-from tfwire._parsing.features import float32
+import tfwire as tfw
+from tfwire import float32
+from tfwire._interface.messages import InvalidArgumentError
 from tfwire.compat._constants import (
+    STRING,
     Array,
     as_dtype,
     numpy_dtype,
@@ -109,9 +109,9 @@ def _ragged(parts: list[list[bytes]], shape: tuple[int, ...]) -> Any:
     values = string_array([part for row in parts for part in row], (sum(map(len, parts)),))
     if not shape:
         return Tensor._of(values)
-    ragged: Any = column_types.RaggedTensor(values, _splits([len(row) for row in parts]))
+    ragged: Any = tfw.RaggedTensor(values, _splits([len(row) for row in parts]))
     for axis in range(len(shape) - 1, 0, -1):
-        ragged = column_types.RaggedTensor(ragged, _splits([shape[axis]] * math.prod(shape[:axis])))
+        ragged = tfw.RaggedTensor(ragged, _splits([shape[axis]] * math.prod(shape[:axis])))
     return RaggedTensor(ragged)
 
 

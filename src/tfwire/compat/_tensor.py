@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
-from tfwire._base.arguments import as_index
-from tfwire._parsing.features import DType, string
+from tfwire import string
+from tfwire._interface.messages import as_index
 from tfwire.compat._constants import (
     OPERATORS,
     SIGNED,
@@ -23,6 +23,7 @@ from tfwire.compat._constants import (
     to_numpy,
 )
 from tfwire.compat._errors import DtypeError, Explained, as_argument_error, refusing_arguments
+from tfwire.typing import DType
 
 
 class Tensor(Explained, Held):

@@ -109,15 +109,13 @@ _QUEUES = [
     *("input_producer", "range_input_producer", "slice_input_producer", "string_input_producer"),
     *("match_filenames_once", "start_queue_runners"),
 ]
-_BATCHES = ["batch", "batch_join", "shuffle_batch", "shuffle_batch_join"]
-_BATCHES += [f"maybe_{name}" for name in _BATCHES]
 
 TRAIN: dict[str, Any] = {
     "Coordinator": Coordinator,
     "QueueRunner": fifo.QueueRunner,
     "add_queue_runner": fifo.add_queue_runner,
     **{name: getattr(queues, name) for name in _QUEUES},
-    **{name: getattr(batch_queues, name) for name in _BATCHES},
+    **batch_queues.BATCHES,
 }
 
 _DATA: dict[str, Any] = {

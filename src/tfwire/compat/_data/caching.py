@@ -12,11 +12,9 @@ from typing import Any, TypeVar
 import numpy as np
 
 import tfwire as tfw
-from tfwire._base.errors import warn
-from tfwire._data.combining import Cache
-from tfwire._data.prefetch import Replayed, stage_elements
-from tfwire._data.stages import Stage
-from tfwire._examples.column_types import RaggedTensor, SparseTensor
+from tfwire import RaggedTensor, SparseTensor
+from tfwire._interface.messages import warn
+from tfwire._interface.pipelines import Replayed, Stage, stage_elements
 from tfwire.compat._constants import as_dtype
 from tfwire.compat._data.fingerprints import IncomparableError, fingerprint
 from tfwire.compat._data.generators import Generating, as_path
@@ -37,7 +35,7 @@ class Keeping(Generating):
         """
         path = as_path(filename)
         if not path:
-            return self._next(Cache(self._stage), "cache")
+            return super().cache()
         keep = partial(_kept, path, None, self._stage)
         return self._next(_Kept("cache", self._stage, keep), "cache")
 
@@ -94,8 +92,8 @@ class _Kept(Replayed):
     """A stage that reads its source in the first pass only: its function opens the source."""
 
     def __init__(self, name: str, source: Stage, generate: Any) -> None:
-        quiet, given = source.quiet, (source,)
-        super().__init__(name, (), generate, length=source.length, quiet=quiet, given=given)
+        facts: Any = {"length": source.length, "endless": source.endless, "quiet": source.quiet}
+        super().__init__(name, (), generate, given=(source,), **facts)
         self.kept = source
 
     def chain(self) -> Iterator[Stage]:

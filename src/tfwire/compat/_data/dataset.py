@@ -11,22 +11,15 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 import tfwire as tfw
-from tfwire._base.arguments import integer
-from tfwire._data import dataset
-from tfwire._data.descriptions import describe
-from tfwire._data.prefetch import Replayed
-from tfwire._data.structure import leaves, map_structure
-from tfwire._records.reading.options import AS_TENSORFLOW
-from tfwire.compat._constants import is_string_array, is_tensor, to_array, to_numpy
+from tfwire._interface.files import AS_TENSORFLOW
+from tfwire._interface.messages import integer
+from tfwire._interface.pipelines import Description, Replayed, leaves, map_structure
+from tfwire.compat._constants import is_string_array, is_tensor, to_numpy
 from tfwire.compat._data import caching, generators, specs
 from tfwire.compat._data.generators import as_path, as_seed
+from tfwire.compat._data.grouping import padding_arguments
 from tfwire.compat._data.iterators import Iterator, graph
-from tfwire.compat._data.transformations import (
-    INFINITE,
-    UNKNOWN,
-    FurtherTransformations,
-    cardinality,
-)
+from tfwire.compat._data.transformations import UNKNOWN, FurtherTransformations
 from tfwire.compat._decoding import RaggedTensor, SparseTensor, wrap
 from tfwire.compat._errors import (
     refusing_arguments,
@@ -37,7 +30,7 @@ from tfwire.compat._errors import (
 from tfwire.compat._tensor import Tensor
 
 if TYPE_CHECKING:
-    from tfwire._base.aliases import CompressionType
+    from tfwire.typing import CompressionType
 
 AUTOTUNE = -1
 _WAIT_SECONDS = 0.1
@@ -45,7 +38,7 @@ _LARGEST_BUFFER = (1 << 31) - 1  # elements of the largest buffer
 _ARRAY_CLASSES = (bytes, np.ndarray, np.generic)
 
 
-class Dataset(FurtherTransformations, dataset.Dataset[Any]):
+class Dataset(FurtherTransformations):
     """A dataset whose elements are tensors; see :class:`tfwire.Dataset`.
 
     Example:
@@ -65,24 +58,17 @@ class Dataset(FurtherTransformations, dataset.Dataset[Any]):
                 return Tensor._of(leaf)
         if isinstance(leaf, _ARRAY_CLASSES):
             return Tensor(leaf)
-        return leaf if isinstance(leaf, dataset.Dataset) else wrap(leaf)
+        return leaf if isinstance(leaf, tfw.Dataset) else wrap(leaf)
 
     @staticmethod
     def _hide(leaf: Any) -> Any:
         if type(leaf) is Tensor:
             return leaf._value
-        if isinstance(leaf, dataset.Dataset):
+        if isinstance(leaf, tfw.Dataset):
             return leaf
         if isinstance(leaf, (SparseTensor, RaggedTensor)):
             return leaf.plain
         return leaf if isinstance(leaf, (tfw.SparseTensor, tfw.RaggedTensor)) else to_numpy(leaf)
-
-    @classmethod
-    def _of(cls, stage: Any, name: str) -> Any:
-        known = cardinality(stage)
-        if stage.length is None and known >= 0:  # take of an endless dataset
-            stage.length = known
-        return super()._of(stage, name)
 
     def __iter__(self) -> Any:
         return Iterator.over(self, partial(map_structure, self._show))
@@ -92,7 +78,7 @@ class Dataset(FurtherTransformations, dataset.Dataset[Any]):
         return Iterator.over(self, None)
 
     def __len__(self) -> int:
-        if cardinality(self._stage) == INFINITE:
+        if self._stage.endless:
             raise TypeError("The dataset is infinite.")
         return super().__len__()
 
@@ -174,8 +160,9 @@ class Dataset(FurtherTransformations, dataset.Dataset[Any]):
         """start, start + step and so on, endlessly."""
         dtype = np.dtype(getattr(dtype, "as_numpy_dtype", dtype))
         generate = partial(generators.numbers, start, step, dtype)
-        spec = describe(dtype, ())
-        return cls._of(Replayed("counter", (), generate, spec=spec, quiet=True), "counter")
+        spec = str(Description(dtype.name, ()))
+        stage = Replayed("counter", (), generate, endless=True, spec=spec, quiet=True)
+        return cls._of(stage, "counter")
 
     @classmethod
     def random(
@@ -187,7 +174,7 @@ class Dataset(FurtherTransformations, dataset.Dataset[Any]):
         """Random int64 below 2**32, endlessly; not the numbers of TensorFlow."""
         again = bool(rerandomize_each_iteration)
         generate = partial(generators.random_numbers, as_seed(seed), again)
-        stage = Replayed("random", (), generate, spec="int64[]", quiet=True)
+        stage = Replayed("random", (), generate, endless=True, spec="int64[]", quiet=True)
         stage.redraws = again
         return cls._of(stage, "random")
 
@@ -245,7 +232,8 @@ class Dataset(FurtherTransformations, dataset.Dataset[Any]):
         choose = partial(generators.choose, bool(stop_on_empty_dataset))
         sources = tuple(one._stage for one in (choice_dataset, *datasets))
         specs.check_dtypes(sources[1:])
-        stage = Replayed("choose_from_datasets", sources, choose, given=sources[1:], quiet=True)
+        facts: Any = {"given": sources[1:], "endless": any(one.endless for one in sources[1:])}
+        stage = Replayed("choose_from_datasets", sources, choose, **facts, quiet=True)
         return cls._of(stage, "choose_from_datasets")
 
     @classmethod
@@ -268,7 +256,7 @@ class Dataset(FurtherTransformations, dataset.Dataset[Any]):
         """
         datasets = list(datasets)
         weights = [1.0] * len(datasets) if weights is None else weights
-        if not isinstance(weights, dataset.Dataset):
+        if not isinstance(weights, tfw.Dataset):
             given = to_numpy(weights)
             if len(given) != len(datasets):
                 raise ValueError(f"expected {len(datasets)} weights, found {len(given)}")
@@ -278,9 +266,8 @@ class Dataset(FurtherTransformations, dataset.Dataset[Any]):
                 given = given[positive] if given.any() else np.ones(1, np.float64)
             if len(datasets) == 1:
                 return datasets[0]
-            weights = cls._of(
-                Replayed("repeated", (), partial(generators.repeated, given), quiet=True), "weights"
-            )
+            always = partial(generators.repeated, given)
+            weights = cls._of(Replayed("repeated", (), always, endless=True, quiet=True), "weights")
         again = bool(rerandomize_each_iteration)
         draw = partial(generators.drawn_choices, as_seed(seed), again)
         drawn = Replayed("choices", (weights._stage,), draw, quiet=True)
@@ -329,7 +316,7 @@ class Dataset(FurtherTransformations, dataset.Dataset[Any]):
         """
         size = integer("buffer_size", to_numpy(buffer_size))
         if size == UNKNOWN:
-            if cardinality(self._stage) == INFINITE:
+            if self._stage.endless:
                 raise ValueError("an endless dataset does not fit into a buffer of all elements")
             size = _LARGEST_BUFFER
         return super().shuffle(size, seed, reshuffle_each_iteration, name)
@@ -345,10 +332,9 @@ class Dataset(FurtherTransformations, dataset.Dataset[Any]):
         max_padding: int | None = 1 << 30,
     ) -> Any:
         """As :meth:`tfwire.Dataset.padded_batch`, with tensors as arguments too."""
-        values = None if padding_values is None else map_structure(_value, padding_values)
-        shapes = None if padded_shapes is None else map_structure(_sizes, padded_shapes)
+        padding = padding_arguments(padded_shapes, padding_values)
         return super().padded_batch(
-            batch_size, shapes, values, bool(drop_remainder), max_padding=max_padding
+            batch_size, *padding, bool(drop_remainder), max_padding=max_padding
         )
 
     # ---- TensorFlow 1 -------------------------------------------------------------------------
@@ -377,7 +363,7 @@ for _name in (
     setattr(Dataset, _name, refusing_values(getattr(Dataset, _name)))
 
 
-class TFRecordDataset(Dataset, dataset.TFRecordDataset):
+class TFRecordDataset(Dataset, tfw.TFRecordDataset):
     """The records of files, as string tensors; see :class:`tfwire.TFRecordDataset`."""
 
     _further = Dataset
@@ -416,28 +402,12 @@ class DatasetWriter:
 
 
 def _spec_words(leaf: Any) -> str | None:
-    return None if isinstance(leaf, dataset.Dataset) else specs.described(specs.leaf_spec(leaf))
+    return None if isinstance(leaf, tfw.Dataset) else specs.described(specs.leaf_spec(leaf))
 
 
 def _generate(generator: Any, signature: Any, *arguments: Any) -> Any:
     elements = generator(*arguments)
     return elements if signature is None else map(partial(specs.convert, signature), elements)
-
-
-def _value(padding: Any) -> Any:
-    return None if padding is None else to_numpy(padding)
-
-
-def _sizes(shape: Any) -> Any:
-    """A shape or a size of one; a tensor as a list."""
-    if not is_tensor(shape) and not isinstance(shape, np.ndarray):
-        return shape
-    sizes = to_array(shape)
-    if sizes.dtype.kind not in "iu":
-        raise TypeError(f"a padded shape must have integers, found {sizes.dtype}")
-    if sizes.ndim != 1:
-        raise ValueError(f"a padded shape must be a vector, found shape {sizes.shape}")
-    return sizes.tolist()
 
 
 def _in_folders(patterns: Any) -> Any:

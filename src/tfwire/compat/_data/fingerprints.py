@@ -26,9 +26,8 @@ from typing import Any
 
 import numpy as np
 
-from tfwire._data.pipeline import Pipeline
-from tfwire._data.stages import Stage
-from tfwire._records.index.random_access import TFRecordFiles
+from tfwire import Dataset, TFRecordFiles
+from tfwire._interface.pipelines import Stage
 
 _DIGEST_BYTES = 16
 # What a pipeline counts or keeps, and what it draws in every process anew.
@@ -271,7 +270,7 @@ _EXACT: dict[type, Any] = {
 _PARTS: list[tuple[Any, Any]] = [
     (DrawnSeed, lambda digests, value: ()),
     (Stage, _Digests._stage),
-    (Pipeline, lambda digests, value: (digests.of(type(value)), digests.of(value._stage))),
+    (Dataset, lambda digests, value: (digests.of(type(value)), digests.of(value._stage))),
     (np.generic, _Digests._array),
     (partial, _Digests._partial),
     (types.FunctionType, _Digests._function),

@@ -1,7 +1,7 @@
 """Transformations as generator functions, and the class that makes datasets of them.
 
 Each function takes the epoch and the iterators of its sources last, as
-:class:`tfwire._data.prefetch.Replayed` calls it: ``functools.partial`` binds what comes before.
+``tfwire._interface.pipelines.Replayed`` calls it: ``functools.partial`` binds what comes before.
 """
 
 from __future__ import annotations
@@ -16,15 +16,23 @@ from typing import Any, TypeVar
 
 import numpy as np
 
-from tfwire._base.arguments import integer
-from tfwire._base.errors import InvalidArgumentError, warn
-from tfwire._data.descriptions import description
-from tfwire._data.grouped import Intact
-from tfwire._data.permutations import as_key, draws
-from tfwire._data.pipeline import Pipeline
-from tfwire._data.prefetch import Replayed, stage_elements
-from tfwire._data.stages import Cursor, Map, MapCursor, Stage
-from tfwire._data.structure import count_rows, cut_rows, join_rows, leaves, map_structure
+import tfwire as tfw
+from tfwire._interface.messages import InvalidArgumentError, integer, warn
+from tfwire._interface.pipelines import (
+    Intact,
+    Map,
+    Replayed,
+    Stage,
+    as_key,
+    count_rows,
+    cut_rows,
+    description,
+    draws,
+    join_rows,
+    leaves,
+    map_structure,
+    stage_elements,
+)
 from tfwire.compat._constants import to_array, to_numpy
 from tfwire.compat._data.fingerprints import DrawnSeed
 from tfwire.compat._errors import Explained, FailedPreconditionError
@@ -33,26 +41,22 @@ Elements = Iterator[Any]
 P = TypeVar("P", bound="Generating")
 
 
-class Generating(Explained, Pipeline[Any]):
+class Generating(Explained, tfw.Dataset[Any]):
     """A pipeline whose further stages are generator functions."""
 
     _tf_name = "data.Dataset"
 
-    def _generated(
-        self: P, name: str, generate: Any, *arguments: Any, others: Any = (), **facts: Any
-    ) -> P:
+    def _generated(self: P, name: str, generate: Any, *arguments: Any, **facts: Any) -> P:
         """The dataset of what a generator function yields for the elements of this one.
 
         Args:
             name: The name of the transformation.
-            generate: Takes the arguments, the epoch and the iterators of this and other datasets.
+            generate: Takes the arguments, the epoch and the iterator of this dataset.
             arguments: Its first arguments.
-            others: More datasets to draw on.
-            facts: Length, spec and quiet of the new stage, where they are known.
+            facts: Length, spec and the like of the new stage, where they are known.
         """
-        sources = (self._stage, *(other._stage for other in others))
         generate = partial(generate, *arguments)
-        return self._next(Replayed(name, sources, generate, **facts), name)
+        return self._next(Replayed(name, (self._stage,), generate, **facts), name)
 
     def _shown(self, structure: Any) -> Any:
         return map_structure(self._show, structure)
@@ -77,9 +81,6 @@ class Arranged(Map):
         super().__init__(source, partial(_arranged, structure))
         self.arguments = (structure,)
         self.spec, self.quiet = _arranged(structure, source.spec), source.quiet
-
-    def open(self, epoch: str, at: Any = None) -> Cursor:
-        return MapCursor(self.source.open(epoch, at), partial(_arranged, *self.arguments))
 
 
 def _arranged(structure: Any, parts: Any) -> Any:
@@ -113,8 +114,8 @@ def scalar_bool(call: Callable[[Any], Any], element: Any) -> np.bool_:
     return found
 
 
-def scalar_integer(call: Callable[[Any], Any], element: Any) -> int:
-    return int(call(element))
+def scalar_integer(call: Callable[..., Any], *arguments: Any) -> int:
+    return int(call(*arguments))
 
 
 def as_seed(seed: Any) -> int:

@@ -2,28 +2,27 @@
 
 from __future__ import annotations
 
-from bisect import bisect_right
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from functools import partial
 from itertools import count
-from typing import Any, NamedTuple, TypeVar
+from typing import Any, TypeVar, cast
 
 import numpy as np
 
-from tfwire._base.arguments import integer
-from tfwire._data.combining import Unbatch
-from tfwire._data.descriptions import batched_text, description
-from tfwire._data.grouped import check_buckets, filled_shapes, group_by_window
-from tfwire._data.prefetch import stage_elements
-from tfwire._data.structure import (
+from tfwire import RaggedTensor
+from tfwire._interface.messages import InvalidArgumentError, check_callable, integer
+from tfwire._interface.pipelines import (
+    Unbatch,
+    batched_text,
+    description,
+    group_by_window,
     map_structure,
-    num_ragged_axes,
     stack_elements,
     stack_ragged,
+    stage_elements,
     zip_structures,
 )
-from tfwire._examples.column_types import RaggedTensor
-from tfwire.compat._constants import to_numpy
+from tfwire.compat._constants import Array, is_tensor, to_array, to_numpy
 from tfwire.compat._data import generators, specs
 from tfwire.compat._data.generators import Generating, require_dataset, scalar_integer
 from tfwire.compat._tensor import Tensor
@@ -57,7 +56,8 @@ class Grouping(Generating):
             span = (size - 1) * stride + 1 if drop_remainder else 1
             length = max(0, (length - span) // shift + 1)
         arguments = (self._as_window, size, shift, stride, bool(drop_remainder))
-        return self._generated("window", generators.windows, *arguments, length=length, quiet=True)
+        facts = {"length": length, "endless": self._stage.endless, "quiet": True}
+        return self._generated("window", generators.windows, *arguments, **facts)
 
     def _as_window(self, elements: list[Any]) -> Any:
         return zip_structures(lambda *leaves: self._listed(list(leaves)), *elements)
@@ -117,7 +117,9 @@ class Grouping(Generating):
         key_of = partial(scalar_integer, self._calling(key_func))
         size_of = partial(_window_size, window_size, window_size_func)
         opening = partial(self._open_reduced, reduce_func)
-        return self._generated("group_by_window", group_by_window, key_of, size_of, opening)
+        arguments = (key_of, size_of, opening)
+        endless = self._stage.endless
+        return self._generated("group_by_window", group_by_window, *arguments, endless=endless)
 
     def _open_reduced(
         self, reduce_func: Callable[..., Any], key: int, elements: list[Any], epoch: str
@@ -148,20 +150,19 @@ class Grouping(Generating):
             pad_to_bucket_boundary: Pad sizes that are None to the boundary of the bucket minus 1.
             no_padding: Batch without padding.
         """
-        bounds, sizes = check_buckets(bucket_boundaries, bucket_batch_sizes)
-        length_of = partial(scalar_integer, self._calling(element_length_func))
+        check_callable("element_length_func", element_length_func)
         if pad_to_bucket_boundary and padded_shapes is None and not no_padding:
             padded_shapes = map_structure(lambda leaf: leaf.shape, self.element_spec)
-        padding = (padded_shapes, padding_values, pad_to_bucket_boundary, no_padding)
-        batching = _Batching(bounds, sizes, *padding, drop_remainder)
-        bucket_of = partial(_bucket, bounds, length_of)
-        arguments = (bucket_of, sizes.__getitem__, partial(self._open_bucket, batching))
-        return self._generated("bucket_by_sequence_length", group_by_window, *arguments)
-
-    def _open_bucket(
-        self, batching: _Batching, key: int, elements: list[Any], epoch: str
-    ) -> Iterator[Any]:
-        return stage_elements(batching(key, self._listed(elements, self._stage.spec))._stage, epoch)
+        batches = super().bucket_by_sequence_length(
+            partial(scalar_integer, element_length_func),
+            bucket_boundaries,
+            bucket_batch_sizes,
+            *padding_arguments(padded_shapes, padding_values),
+            bool(pad_to_bucket_boundary),
+            bool(no_padding),
+            bool(drop_remainder),
+        )
+        return cast("P", batches)
 
     def ragged_batch(
         self: P,
@@ -179,9 +180,8 @@ class Grouping(Generating):
         batched = partial(_spec_of_scalars, size if drop_remainder else None)
         spec = self._stage.spec and map_structure(batched, self._stage.spec)
         arguments = (splits, size, bool(drop_remainder))
-        return self._generated(
-            "ragged_batch", _ragged_batches, *arguments, length=length, spec=spec
-        )
+        facts = {"length": length, "endless": self._stage.endless, "spec": spec}
+        return self._generated("ragged_batch", _ragged_batches, *arguments, **facts)
 
 
 def _spec_of_scalars(size: int | None, text: str | None) -> str | None:
@@ -206,11 +206,36 @@ def _stack_ragged(splits: Any, num_axes: dict[int, int], elements: list[Any]) ->
     def stack_leaves(*values: Any) -> Any:
         number = next(numbers)
         if isinstance(values[0], RaggedTensor) or np.ndim(values[0]):
-            num_axes[number] = max(num_axes.get(number, 0), num_ragged_axes(values))
-            return stack_ragged(values, splits, num_axes[number])
+            count = max(num_axes.get(number, 0), _num_ragged_axes(values))
+            num_axes[number] = count
+            if count:
+                values = tuple(_with_ragged_axes(value, count, splits) for value in values)
+            return stack_ragged(values, splits)
         return stack_elements(list(values))
 
     return zip_structures(stack_leaves, *elements)
+
+
+def _num_ragged_axes(values: Sequence[Any]) -> int:
+    """How many axes of arrays must become ragged besides the first, so that they can be stacked:
+    up to the last in which they differ."""
+    if isinstance(values[0], RaggedTensor):
+        return 0
+    shapes = [np.shape(value) for value in values]
+    if len({len(shape) for shape in shapes}) > 1:
+        raise InvalidArgumentError(f"cannot batch elements of different ranks: {shapes}")
+    sizes = enumerate(zip(*shapes, strict=True))
+    return max((axis for axis, of_axis in sizes if len(set(of_axis)) > 1), default=0)
+
+
+def _with_ragged_axes(array: Array, count: int, splits_dtype: Any) -> Any:
+    """An array as a RaggedTensor with this many ragged axes after the first."""
+    if not count:
+        return array
+    rows, size = array.shape[:2]
+    inner = array.reshape(rows * size, *array.shape[2:])
+    splits = np.arange(rows + 1, dtype=splits_dtype) * size
+    return RaggedTensor(_with_ragged_axes(inner, count - 1, splits_dtype), splits)
 
 
 def _window_size(size: Any, function: Callable[[Any], Any] | None, key: int) -> int:
@@ -218,36 +243,30 @@ def _window_size(size: Any, function: Callable[[Any], Any] | None, key: int) -> 
     return integer("window_size", to_numpy(asked), 1)
 
 
-def _bucket(bounds: list[int], length_of: Callable[[Any], int], element: Any) -> int:
-    return bisect_right(bounds, length_of(element))
-
-
 def _key(key: int) -> Tensor:
     return Tensor(np.int64(key))
 
 
-# ---- bucket_by_sequence_length ------------------------------------------------------------------
-class _Batching(NamedTuple):
-    """How the elements of a bucket become a batch."""
+# ---- Arguments of padded batches ----------------------------------------------------------------
+def padding_arguments(shapes: Any, values: Any) -> tuple[Any, Any]:
+    """``padded_shapes`` and ``padding_values`` without tensors."""
+    return (
+        None if shapes is None else map_structure(_sizes, shapes),
+        None if values is None else map_structure(_value, values),
+    )
 
-    bounds: list[int]
-    sizes: list[int]
-    padded_shapes: Any
-    padding_values: Any
-    pad_to_bucket_boundary: bool
-    no_padding: bool
-    drop_remainder: bool
 
-    def __call__(self, bucket: int, dataset: Any) -> Any:
-        size = self.sizes[bucket]
-        if self.no_padding:
-            return dataset.batch(size, self.drop_remainder)
-        shapes = self.padded_shapes
-        if self.pad_to_bucket_boundary:
-            if bucket == len(self.bounds):
-                raise ValueError(
-                    "with pad_to_bucket_boundary, elements must be shorter than the last of "
-                    "`bucket_boundaries`"
-                )
-            shapes = filled_shapes(shapes, self.bounds[bucket] - 1)
-        return dataset.padded_batch(size, shapes, self.padding_values, self.drop_remainder)
+def _value(padding: Any) -> Any:
+    return None if padding is None else to_numpy(padding)
+
+
+def _sizes(shape: Any) -> Any:
+    """A shape or a size of one; a tensor as a list."""
+    if not is_tensor(shape) and not isinstance(shape, np.ndarray):
+        return shape
+    sizes = to_array(shape)
+    if sizes.dtype.kind not in "iu":
+        raise TypeError(f"a padded shape must have integers, found {sizes.dtype}")
+    if sizes.ndim != 1:
+        raise ValueError(f"a padded shape must be a vector, found shape {sizes.shape}")
+    return sizes.tolist()

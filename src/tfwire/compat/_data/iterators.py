@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from typing import Any
 
-from tfwire._base.errors import InvalidArgumentError
-from tfwire._data.iterator import DatasetIterator, iterate
-from tfwire._data.structure import map_structure
+from tfwire import DatasetIterator
+from tfwire._interface.messages import InvalidArgumentError
+from tfwire._interface.pipelines import iterate, map_structure
 from tfwire.compat._data.specs import leaf_spec
 from tfwire.compat._errors import Explained, FailedPreconditionError, OutOfRangeError, as_tensorflow
 from tfwire.compat._tensor import Tensor

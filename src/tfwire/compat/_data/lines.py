@@ -11,12 +11,10 @@ from contextlib import contextmanager
 from functools import partial
 from typing import Any
 
-from tfwire._base.arguments import integer
-from tfwire._base.errors import DataLossError, InvalidArgumentError
-from tfwire._data.dataset import paths_of
-from tfwire._data.prefetch import Replayed
-from tfwire._records.files.byte_sources import check_ends
-from tfwire._records.files.compression import compression_name
+from tfwire import DataLossError
+from tfwire._interface.files import check_ends, compression_name
+from tfwire._interface.messages import InvalidArgumentError, integer
+from tfwire._interface.pipelines import Replayed, paths_of
 from tfwire.compat._constants import to_numpy
 from tfwire.compat._data.dataset import Dataset
 from tfwire.compat._errors import refusing_values

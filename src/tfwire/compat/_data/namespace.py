@@ -65,9 +65,9 @@ def _assert_cardinality(expected_cardinality: Any) -> Any:
 def _checked(expected: int, dataset: Any) -> Any:
     """A dataset with a stated number of elements, which raises if the number is wrong."""
     checking = partial(generators.counted, expected)
-    facts = {"length": max(expected, 0) if expected >= 0 else None, "given": (dataset._stage,)}
+    facts = {"length": expected if expected >= 0 else None, "endless": expected == INFINITE}
     name = "assert_endless" if expected == INFINITE else "assert_cardinality"
-    return dataset._generated(name, checking, **facts)
+    return dataset._generated(name, checking, **facts, given=(dataset._stage,))
 
 
 def _prefetch_to_device(device: Any, buffer_size: int | None = None) -> Any:

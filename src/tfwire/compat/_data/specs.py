@@ -9,21 +9,33 @@ from typing import Any
 
 import numpy as np
 
-from tfwire._base.errors import InvalidArgumentError
-from tfwire._data.batching import Parse
-from tfwire._data.combining import Unbatch, Zip
-from tfwire._data.descriptions import Description, description, joined_specs, row_text
-from tfwire._data.prefetch import Replayed, stage_elements
-from tfwire._data.stages import Derived, Map, Stage
-from tfwire._data.structure import leaves, map_structure, zip_structures
-from tfwire._examples import column_types
-from tfwire._parsing.features import DType, SparseFeature, VarLenFeature
+import tfwire as tfw
+from tfwire import SparseFeature, VarLenFeature
+from tfwire._interface.messages import InvalidArgumentError
+from tfwire._interface.pipelines import (
+    Derived,
+    Description,
+    Map,
+    Parse,
+    Replayed,
+    Stage,
+    Unbatch,
+    Zip,
+    description,
+    joined_specs,
+    leaves,
+    map_structure,
+    row_text,
+    stage_elements,
+    zip_structures,
+)
 from tfwire.compat._constants import as_dtype, numpy_dtype, to_numpy
 from tfwire.compat._data.generators import Arranged
 from tfwire.compat._errors import DtypeError, Explained, translating_files
 from tfwire.compat._tensor import TensorShape
+from tfwire.typing import DType
 
-_COMPOSITES = (column_types.SparseTensor, column_types.RaggedTensor)
+_COMPOSITES = (tfw.SparseTensor, tfw.RaggedTensor)
 
 
 class TensorSpec(Explained):
@@ -165,9 +177,9 @@ class DatasetSpec(Explained):
 def leaf_spec(leaf: Any) -> Any:
     """The spec of a leaf: of a tensor, a SparseTensor, a RaggedTensor or a dataset."""
     plain = getattr(leaf, "plain", leaf)
-    if isinstance(plain, column_types.SparseTensor):
+    if isinstance(plain, tfw.SparseTensor):
         return SparseTensorSpec(plain.shape, _leaf_dtype(plain.values))
-    if isinstance(plain, column_types.RaggedTensor):
+    if isinstance(plain, tfw.RaggedTensor):
         splits = plain.row_splits.dtype
         return RaggedTensorSpec(plain.shape, plain.dtype, plain.ragged_rank, splits)
     if hasattr(leaf, "as_numpy_iterator"):

@@ -4,29 +4,32 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from functools import partial
-from typing import Any, ClassVar, TypeVar
+from typing import Any, ClassVar, TypeVar, cast
 
 import numpy as np
 
-from tfwire._base import system
-from tfwire._base.arguments import integer
-from tfwire._base.errors import InvalidArgumentError
-from tfwire._data import batching, prefetch, shuffle, stages, take_skip_repeat
-from tfwire._data.combining import Concatenate, Enumerate, Unbatch, Zip
-from tfwire._data.element_sources import Records
-from tfwire._data.grouped import interleave
-from tfwire._data.prefetch import Replayed
-from tfwire._data.stages import Stage
-from tfwire._data.structure import check_callable, zip_structures
-from tfwire._parsing.features import DType
+from tfwire._interface.messages import InvalidArgumentError, check_callable, integer, warn
+from tfwire._interface.pipelines import (
+    Cursor,
+    Derived,
+    Filter,
+    GatheringPieces,
+    Map,
+    Records,
+    Replayed,
+    Stage,
+    Through,
+    num_cpus,
+    zip_structures,
+)
 from tfwire.compat._constants import as_dtype, to_numpy
 from tfwire.compat._data import generators, specs
 from tfwire.compat._data.caching import Keeping
 from tfwire.compat._data.generators import as_seed, require_dataset, scalar_bool, scalar_integer
 from tfwire.compat._data.grouping import Grouping
-from tfwire.compat._data.tolerance import Tolerant
 from tfwire.compat._errors import Explained, refusing_arguments
 from tfwire.compat._tensor import Tensor
+from tfwire.typing import DType
 
 
 class _Settings(Explained):
@@ -168,7 +171,7 @@ class FurtherTransformations(Grouping, Keeping):
         """
         require_dataset("dataset", dataset)
         specs.check_dtypes([self._stage, dataset._stage])
-        return self._next(Concatenate((self._stage, dataset._stage)), "concatenate")
+        return cast("P", super().concatenate(dataset))
 
     def flat_map(self: P, map_func: Callable[..., Any], name: str | None = None) -> P:
         """The elements of the datasets that ``map_func`` makes, one dataset after another."""
@@ -195,17 +198,17 @@ class FurtherTransformations(Grouping, Keeping):
         """
         check_callable("map_func", map_func)
         cycle = _AUTO if cycle_length is None else integer("cycle_length", cycle_length)
-        cycle = system.num_cpus() if cycle == _AUTO else cycle
+        cycle = num_cpus() if cycle == _AUTO else cycle
         block = integer("block_length", 1 if block_length is None else block_length, 1)
         if cycle < 1:
             raise ValueError(f"`cycle_length` must be at least 1, found {cycle}")
-        return self._generated("interleave", interleave, self._opening(map_func), cycle, block)
+        return cast("P", super().interleave(map_func, cycle, block))
 
     # ---- Elements one by one ------------------------------------------------------------------
 
     def enumerate(self: P, start: int = 0, name: str | None = None) -> P:
         """Pairs of a number (int64) and an element."""
-        return self._next(Enumerate(self._stage, start), "enumerate")
+        return cast("P", super().enumerate(start))
 
     def scan(
         self: P, initial_state: Any, scan_func: Callable[..., Any], name: str | None = None
@@ -217,7 +220,8 @@ class FurtherTransformations(Grouping, Keeping):
         """
         check_callable("scan_func", scan_func)
         state, step = self._hidden(initial_state), partial(self._step, scan_func)
-        return self._generated("scan", generators.scan, step, state, length=self._stage.length)
+        facts = {"length": self._stage.length, "endless": self._stage.endless}
+        return self._generated("scan", generators.scan, step, state, **facts)
 
     def _step(self, function: Callable[..., Any], state: Any, element: Any) -> tuple[Any, Any]:
         result = function(self._shown(state), self._shown(element))
@@ -234,7 +238,7 @@ class FurtherTransformations(Grouping, Keeping):
         """
         check_callable("predicate", predicate)
         decide = partial(scalar_bool, self._calling(predicate))
-        return self._next(stages.Filter(self._stage, decide), "filter")
+        return self._next(Filter(self._stage, decide), "filter")
 
     def take_while(self: P, predicate: Callable[..., Any], name: str | None = None) -> P:
         """The elements before the first for which ``predicate`` is false.
@@ -287,7 +291,9 @@ class FurtherTransformations(Grouping, Keeping):
         target = np.asarray(to_numpy(target_dist), np.float64)
         initial = None if initial_dist is None else np.asarray(to_numpy(initial_dist), np.float64)
         arguments = (class_of, target, initial, as_seed(seed))
-        return self._generated("rejection_resample", generators.resample, *arguments)
+        return self._generated(
+            "rejection_resample", generators.resample, *arguments, endless=self._stage.endless
+        )
 
     # ---- Values -------------------------------------------------------------------------------
 
@@ -337,92 +343,14 @@ class FurtherTransformations(Grouping, Keeping):
         return self
 
 
-# They pass errors on, and then continue.
-_FAULTLESS = (prefetch.Prefetch, take_skip_repeat.Repeat, take_skip_repeat.Take, shuffle.Shuffle)
-
-
-def _tolerant(stage: Stage, warns: bool) -> Stage:
-    """A stage without the elements that raise; damage in records ends a file without an error."""
-    if isinstance(stage, (stages.Map, stages.Filter)) and not isinstance(
-        stage, generators.Arranged
-    ):
-        below = _tolerant(stage.source, warns)
-        calls = (
-            generators.tolerant_map if isinstance(stage, stages.Map) else generators.tolerant_filter
-        )
-        generate = partial(calls, stage.arguments[0], warns)
-        return Replayed("ignore_errors", (below,), generate, spec=stage.spec)
-    if isinstance(stage, _FAULTLESS):
-        return stage.over(_tolerant(stage.source, warns))
-    if isinstance(stage, Records):
-        return stage.with_options(**{**stage.options, "on_corrupt": "stop"})
-    for below in stage.chain():
-        if isinstance(below, Replayed) and below.name != "ignore_errors":
-            raise ValueError(f"ignore_errors cannot follow {below.name}, which ends at an error")
-    if stage.sources or not stage.quiet:
-        return Tolerant(stage, warns)
-    return stage  # values in memory
-
-
-# ---- Cardinality: known where TensorFlow knows it -----------------------------------------------
-
 INFINITE, UNKNOWN = -1, -2
-_ENDLESS = {"assert_endless", "counter", "random", "repeated"}
-# Endless if one of their sources is.
-_AS_MANY = {"bucket_by_sequence_length", "cache", "group_by_window", "ragged_batch"}
-_AS_MANY |= {"rejection_resample", "scan", "snapshot", "window"}
-_AS_MANY_STAGES = (
-    batching.Batch,
-    batching.Parse,
-    Enumerate,
-    prefetch.Prefetch,
-    shuffle.Shuffle,
-    stages.Map,
-    stages.Shard,
-    Unbatch,
-)
 
 
 def cardinality(stage: Stage) -> int:
     """The number of elements, INFINITE or UNKNOWN; nothing is read."""
     if stage.length is not None:
         return stage.length
-    if isinstance(stage, Zip):
-        return _of_zip([cardinality(source) for source in stage.sources])
-    if isinstance(stage, Replayed):
-        return _of_replayed(stage)
-    if isinstance(stage, Concatenate):
-        return INFINITE if INFINITE in map(cardinality, stage.sources) else UNKNOWN
-    if stage.source is None:
-        return UNKNOWN
-    return _of_derived(stage, cardinality(stage.source))
-
-
-def _of_zip(found: list[int]) -> int:
-    if UNKNOWN in found:
-        return UNKNOWN
-    return min((count for count in found if count != INFINITE), default=INFINITE)
-
-
-def _of_replayed(stage: Replayed) -> int:
-    sources: Any = getattr(stage, "kept", None)
-    sources = stage.sources if sources is None else (sources,)
-    if stage.name == "choose_from_datasets":
-        sources = sources[1:]  # the choices do not count
-    elif stage.name not in _AS_MANY:
-        return INFINITE if stage.name in _ENDLESS else UNKNOWN
-    return INFINITE if INFINITE in map(cardinality, sources) else UNKNOWN
-
-
-def _of_derived(stage: Stage, below: int) -> int:
-    if isinstance(stage, take_skip_repeat.Repeat):
-        if stage.count is None:
-            return below and INFINITE
-        return below if stage.count else 0
-    if isinstance(stage, take_skip_repeat.Take) and stage.count >= 0:
-        return stage.count if below == INFINITE else UNKNOWN
-    keeps = isinstance(stage, (*_AS_MANY_STAGES, take_skip_repeat.Take, take_skip_repeat.Skip))
-    return INFINITE if keeps and below == INFINITE else UNKNOWN
+    return INFINITE if stage.endless else UNKNOWN
 
 
 def _next_state(function: str, state: Any, following: Any) -> Any:
@@ -440,3 +368,58 @@ def _next_state(function: str, state: Any, following: Any) -> Any:
 
 def _leaf_dtype(leaf: Any) -> DType:
     return as_dtype(object if isinstance(leaf, bytes) else leaf.dtype)
+
+
+# ---- ignore_errors ------------------------------------------------------------------------------
+def _tolerant(stage: Stage, warns: bool) -> Stage:
+    """A stage without the elements that raise; damage in records ends a file without an error."""
+    if isinstance(stage, (Map, Filter)) and not isinstance(stage, generators.Arranged):
+        below = _tolerant(stage.source, warns)
+        call = generators.tolerant_map if isinstance(stage, Map) else generators.tolerant_filter
+        generate = partial(call, stage.arguments[0], warns)
+        return Replayed("ignore_errors", (below,), generate, spec=stage.spec)
+    if isinstance(stage, Derived) and stage.passes_errors:
+        return stage.over(_tolerant(stage.source, warns))
+    if isinstance(stage, Records):
+        return stage.with_options(**{**stage.options, "on_corrupt": "stop"})
+    for below in stage.chain():
+        if isinstance(below, Replayed) and below.name != "ignore_errors":
+            name = below.name.partition("(")[0]
+            raise ValueError(f"ignore_errors cannot follow {name}, which ends at an error")
+    if stage.sources or not stage.quiet:
+        return Tolerant(stage, warns)
+    return stage  # values in memory
+
+
+class Tolerant(Derived):
+    """The elements that do not raise. An error after which the source cannot go on is raised.
+
+    Args:
+        source: The stage below.
+        warns: Warn of each error.
+    """
+
+    def __init__(self, source: Stage, warns: bool) -> None:
+        super().__init__(source, warns)
+        self.length = None
+
+    def open(self, epoch: str, at: Any = None) -> Cursor:
+        return _TolerantCursor(self.source.open(epoch, at), self.arguments[0])
+
+
+class _TolerantCursor(Through, GatheringPieces):
+    goes_on = True
+
+    def __init__(self, below: Cursor, warns: bool) -> None:
+        super().__init__(below)
+        self._warns = warns
+
+    def piece(self, count: int) -> list[Any] | None:
+        try:
+            return self._below.take(count) or None
+        except Exception as error:
+            if not self._below.recover():
+                raise
+            if self._warns:
+                warn(f"an element was left out: {error}")
+            return []

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from functools import partial
+from inspect import Parameter, Signature
 from typing import Any
 
 import numpy as np
 
-from tfwire._base.arguments import integer
+from tfwire._interface.messages import integer
 from tfwire.compat._constants import to_array, to_numpy
 from tfwire.compat._data.dataset import Dataset
 from tfwire.compat._errors import OutOfRangeError
@@ -72,7 +73,7 @@ def _batched(
     gather: Callable[[Dataset], Any],
     many: bool,
     name: str,
-    keep: Any = True,
+    keep: Any,
 ) -> Any:
     """Batches of tensors, in the structure that the tensors came in."""
     if not tensors_list or not all(tensors_list):
@@ -96,184 +97,109 @@ def _as_dict(tensors: Any) -> dict[Any, Any]:
     return dict(enumerate(tensors))
 
 
-def batch(
-    tensors: Any,
-    batch_size: int,
-    num_threads: int = 1,
-    capacity: int = 32,
-    enqueue_many: bool = False,
-    shapes: Any = None,
-    dynamic_pad: bool = False,
-    allow_smaller_final_batch: bool = False,
-    shared_name: str | None = None,
-    name: str | None = None,
-) -> Any:
-    """Batches of the values of tensors.
-
-    Args:
-        tensors: A list or dict of tensors, evaluated ``batch_size`` times for a batch.
-        batch_size: Elements of a batch.
-        enqueue_many: The tensors are batches, whose rows are the elements.
-        dynamic_pad: Pad the elements of a batch to the longest of them.
-        allow_smaller_final_batch: Keep a last batch of fewer elements.
-        num_threads, capacity, shapes, shared_name, name: Accepted and ignored.
-
-    Returns:
-        Deferred values in the structure of ``tensors``; of a list of one, the value alone.
-    """
-    sizes = batch_size, dynamic_pad, allow_smaller_final_batch
-    return _batched([tensors], partial(_in_order, *sizes), enqueue_many, "batch")
+# ---- tf.train.batch and its relatives ------------------------------------------------------------
+def _in_order(arguments: dict[str, Any], dataset: Any) -> Any:
+    size = integer("batch_size", to_numpy(arguments["batch_size"]), 1)
+    gather = dataset.padded_batch if arguments["dynamic_pad"] else dataset.batch
+    return gather(size, drop_remainder=not arguments["allow_smaller_final_batch"])
 
 
-def batch_join(
-    tensors_list: Any,
-    batch_size: int,
-    capacity: int = 32,
-    enqueue_many: bool = False,
-    shapes: Any = None,
-    dynamic_pad: bool = False,
-    allow_smaller_final_batch: bool = False,
-    shared_name: str | None = None,
-    name: str | None = None,
-) -> Any:
-    """As ``batch``, of several lists of tensors in turn."""
-    sizes = batch_size, dynamic_pad, allow_smaller_final_batch
-    return _batched(tensors_list, partial(_in_order, *sizes), enqueue_many, "batch_join")
+def _shuffled(arguments: dict[str, Any], dataset: Any) -> Any:
+    size, capacity, seed = (arguments[name] for name in ("batch_size", "capacity", "seed"))
+    least, keep_last = arguments["min_after_dequeue"], arguments["allow_smaller_final_batch"]
+    return dataset.shuffle_batch(size, capacity, max(1, least), seed, keep_last)
 
 
-def _in_order(size: int, pad: bool, keep_last: bool, dataset: Any) -> Any:
-    size = integer("batch_size", to_numpy(size), 1)
-    gather = dataset.padded_batch if pad else dataset.batch
-    return gather(size, drop_remainder=not keep_last)
+def _batches(name: str, arguments: dict[str, Any]) -> Any:
+    """The result of one of the functions, whose arguments are complete."""
+    if "shuffle" in name:
+        capacity, least = arguments["capacity"], arguments["min_after_dequeue"]
+        if capacity <= least:
+            raise ValueError(f"capacity {capacity} must be bigger than min_after_dequeue {least}.")
+    gather = partial(_shuffled if "shuffle" in name else _in_order, arguments)
+    sets = arguments["tensors_list"] if "join" in name else [arguments["tensors"]]
+    keep = arguments.get("keep_input", True)
+    return _batched(sets, gather, arguments["enqueue_many"], name.removeprefix("maybe_"), keep)
 
 
-def shuffle_batch(
-    tensors: Any,
-    batch_size: int,
-    capacity: int,
-    min_after_dequeue: int,
-    num_threads: int = 1,
-    seed: int | None = None,
-    enqueue_many: bool = False,
-    shapes: Any = None,
-    allow_smaller_final_batch: bool = False,
-    shared_name: str | None = None,
-    name: str | None = None,
-) -> Any:
-    """As ``batch``, in random order; see :meth:`tfwire.Dataset.shuffle_batch`.
-
-    Args:
-        capacity: Most elements held in memory.
-        min_after_dequeue: Elements that are left for mixing, until the source ends.
-        seed: Makes the order repeat; not the order that TensorFlow makes of it.
-
-    Raises:
-        ValueError: ``capacity`` is not above ``min_after_dequeue``.
-    """
-    sizes = _shuffling(batch_size, capacity, min_after_dequeue, seed, allow_smaller_final_batch)
-    return _batched([tensors], sizes, enqueue_many, "shuffle_batch")
-
-
-def shuffle_batch_join(
-    tensors_list: Any,
-    batch_size: int,
-    capacity: int,
-    min_after_dequeue: int,
-    seed: int | None = None,
-    enqueue_many: bool = False,
-    shapes: Any = None,
-    allow_smaller_final_batch: bool = False,
-    shared_name: str | None = None,
-    name: str | None = None,
-) -> Any:
-    """As ``shuffle_batch``, of several lists of tensors in turn."""
-    sizes = _shuffling(batch_size, capacity, min_after_dequeue, seed, allow_smaller_final_batch)
-    return _batched(tensors_list, sizes, enqueue_many, "shuffle_batch_join")
+# The required parameters of every function in TensorFlow's order, and its first optional ones. All
+# have those of _LAST, but for what shuffling has no use for.
+_BATCH_FUNCTIONS = {
+    "batch": ("tensors batch_size", "num_threads capacity"),
+    "batch_join": ("tensors_list batch_size", "capacity"),
+    "maybe_batch": ("tensors keep_input batch_size", "num_threads capacity"),
+    "maybe_batch_join": ("tensors_list keep_input batch_size", "capacity"),
+    "shuffle_batch": ("tensors batch_size capacity min_after_dequeue", "num_threads seed"),
+    "shuffle_batch_join": ("tensors_list batch_size capacity min_after_dequeue", "seed"),
+    "maybe_shuffle_batch": (
+        "tensors batch_size capacity min_after_dequeue keep_input",
+        "num_threads seed",
+    ),
+    "maybe_shuffle_batch_join": (
+        "tensors_list batch_size capacity min_after_dequeue keep_input",
+        "seed",
+    ),
+}
+_LAST = "enqueue_many shapes dynamic_pad allow_smaller_final_batch shared_name name"
+_BATCH_DEFAULTS = {"num_threads": 1, "capacity": 32}
+_BATCH_DEFAULTS |= dict.fromkeys(
+    ("enqueue_many", "dynamic_pad", "allow_smaller_final_batch"), False
+)
+_BATCH_PARAMETERS = {
+    "tensors": "A list or dict of tensors.",
+    "tensors_list": "Several of them.",
+    "batch_size": "Elements of a batch.",
+    "min_after_dequeue": "Elements that are left for mixing, until the source ends.",
+    "keep_input": "A bool, evaluated with the tensors; with ``enqueue_many`` one for every row, or "
+    "one for all of them.",
+    "seed": "Makes the order repeat; not the order that TensorFlow makes of it.",
+    "enqueue_many": "The tensors are batches, whose rows are the elements.",
+    "dynamic_pad": "Pad the elements of a batch to the longest of them.",
+    "allow_smaller_final_batch": "Keep a last batch of fewer elements.",
+}
 
 
-def _shuffling(
-    size: int, capacity: int, least: int, seed: int | None, keep_last: bool
-) -> Callable[[Dataset], Any]:
-    if capacity <= least:
-        raise ValueError(f"capacity {capacity} must be bigger than min_after_dequeue {least}.")
-    return lambda dataset: dataset.shuffle_batch(size, capacity, max(1, least), seed, keep_last)
+def _summary(name: str) -> str:
+    if name.startswith("maybe_"):
+        plain = name.removeprefix("maybe_")
+        return f"As ``{plain}``, of the values for which ``keep_input`` is True."
+    if name.endswith("_join"):
+        return f"As ``{name.removesuffix('_join')}``, of several lists of tensors in turn."
+    if name == "shuffle_batch":
+        return "As ``batch``, in random order; see ``tfwire.Dataset.shuffle_batch``."
+    return "Batches of the values of tensors, evaluated again and again."
 
 
-# ---- Batches of some of the values -------------------------------------------------------------
-def maybe_batch(
-    tensors: Any,
-    keep_input: Any,
-    batch_size: int,
-    num_threads: int = 1,
-    capacity: int = 32,
-    enqueue_many: bool = False,
-    shapes: Any = None,
-    dynamic_pad: bool = False,
-    allow_smaller_final_batch: bool = False,
-    shared_name: str | None = None,
-    name: str | None = None,
-) -> Any:
-    """As ``batch``, of the values for which ``keep_input`` is True.
-
-    Args:
-        keep_input: A bool, evaluated with the tensors; with ``enqueue_many`` one for every row, or
-            one for all of them.
-    """
-    sizes = batch_size, dynamic_pad, allow_smaller_final_batch
-    return _batched([tensors], partial(_in_order, *sizes), enqueue_many, "batch", keep_input)
+_RETURNS = """Returns:
+    Deferred values in the structure of the tensors; of a list of one, the value alone."""
 
 
-def maybe_batch_join(
-    tensors_list: Any,
-    keep_input: Any,
-    batch_size: int,
-    capacity: int = 32,
-    enqueue_many: bool = False,
-    shapes: Any = None,
-    dynamic_pad: bool = False,
-    allow_smaller_final_batch: bool = False,
-    shared_name: str | None = None,
-    name: str | None = None,
-) -> Any:
-    """As ``batch_join``, of the values for which ``keep_input`` is True."""
-    sizes = batch_size, dynamic_pad, allow_smaller_final_batch
-    return _batched(
-        tensors_list, partial(_in_order, *sizes), enqueue_many, "batch_join", keep_input
-    )
+def _made(name: str) -> Callable[..., Any]:
+    required, optional = _BATCH_FUNCTIONS[name]
+    last = _LAST.replace("dynamic_pad ", "") if "shuffle" in name else _LAST
+    parameters = [Parameter(one, Parameter.POSITIONAL_OR_KEYWORD) for one in required.split()]
+    for one in f"{optional} {last}".split():
+        default = _BATCH_DEFAULTS.get(one)
+        parameters.append(Parameter(one, Parameter.POSITIONAL_OR_KEYWORD, default=default))
+    signature = Signature(parameters)
+
+    def call(*args: Any, **kwargs: Any) -> Any:
+        try:
+            bound = signature.bind(*args, **kwargs)
+        except TypeError as error:
+            raise TypeError(f"{name}(): {error}") from None
+        bound.apply_defaults()
+        return _batches(name, bound.arguments)
+
+    told = [
+        f"    {one}: {_BATCH_PARAMETERS[one]}"
+        for one in signature.parameters
+        if one in _BATCH_PARAMETERS
+    ]
+    call.__name__ = call.__qualname__ = name
+    call.__doc__ = "\n".join([_summary(name), "", "Args:", *told, "", _RETURNS])
+    call.__signature__ = signature  # type: ignore[attr-defined]
+    return call
 
 
-def maybe_shuffle_batch(
-    tensors: Any,
-    batch_size: int,
-    capacity: int,
-    min_after_dequeue: int,
-    keep_input: Any,
-    num_threads: int = 1,
-    seed: int | None = None,
-    enqueue_many: bool = False,
-    shapes: Any = None,
-    allow_smaller_final_batch: bool = False,
-    shared_name: str | None = None,
-    name: str | None = None,
-) -> Any:
-    """As ``shuffle_batch``, of the values for which ``keep_input`` is True."""
-    sizes = _shuffling(batch_size, capacity, min_after_dequeue, seed, allow_smaller_final_batch)
-    return _batched([tensors], sizes, enqueue_many, "shuffle_batch", keep_input)
-
-
-def maybe_shuffle_batch_join(
-    tensors_list: Any,
-    batch_size: int,
-    capacity: int,
-    min_after_dequeue: int,
-    keep_input: Any,
-    seed: int | None = None,
-    enqueue_many: bool = False,
-    shapes: Any = None,
-    allow_smaller_final_batch: bool = False,
-    shared_name: str | None = None,
-    name: str | None = None,
-) -> Any:
-    """As ``shuffle_batch_join``, of the values for which ``keep_input`` is True."""
-    sizes = _shuffling(batch_size, capacity, min_after_dequeue, seed, allow_smaller_final_batch)
-    return _batched(tensors_list, sizes, enqueue_many, "shuffle_batch_join", keep_input)
+BATCHES = {name: _made(name) for name in _BATCH_FUNCTIONS}

@@ -14,9 +14,7 @@ from typing import Any
 
 import numpy as np
 
-from tfwire._base.arguments import integer
-from tfwire._base.errors import InvalidArgumentError
-from tfwire._parsing.features import DType
+from tfwire._interface.messages import InvalidArgumentError, integer
 from tfwire.compat._constants import as_dtype, to_numpy
 from tfwire.compat._errors import (
     CancelledError,
@@ -29,6 +27,7 @@ from tfwire.compat._graph.session import Deferred, Evaluation, Operation, deferr
 from tfwire.compat._graph.v1_iterators import executing_eagerly, graphs_by_default
 from tfwire.compat._ops import stack
 from tfwire.compat._tensor import Tensor, TensorShape
+from tfwire.typing import DType
 
 
 class FIFOQueue(Explained):

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from tfwire._base.errors import InvalidArgumentError
+from tfwire._interface.messages import InvalidArgumentError
 from tfwire.compat._graph.session import Deferred, Evaluation
 from tfwire.compat._tensor import Tensor
 

@@ -14,7 +14,7 @@ from typing import Any
 
 import numpy as np
 
-from tfwire._base.arguments import integer
+from tfwire._interface.messages import integer
 from tfwire.compat._constants import to_array, to_numpy
 from tfwire.compat._data.dataset import Dataset
 from tfwire.compat._errors import Explained, OutOfRangeError

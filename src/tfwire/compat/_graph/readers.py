@@ -8,11 +8,9 @@ from functools import partial
 from typing import Any
 
 import tfwire as tfw
-from tfwire._base.arguments import integer
-from tfwire._base.errors import DataLossError
-from tfwire._parsing.features import int64, string
-from tfwire._records.files.byte_sources import check_ends
-from tfwire._records.files.compression import compression_name
+from tfwire import DataLossError, int64, string
+from tfwire._interface.files import check_ends, compression_name
+from tfwire._interface.messages import integer
 from tfwire.compat._constants import to_numpy
 from tfwire.compat._data.lines import fixed_length_records, lines
 from tfwire.compat._errors import Explained, OutOfRangeError

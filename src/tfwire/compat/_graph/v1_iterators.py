@@ -12,7 +12,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Any
 
-from tfwire._data.structure import map_structure
+from tfwire._interface.pipelines import map_structure
 from tfwire.compat._graph.outputs import parts
 from tfwire.compat._graph.queues import SessionSource
 from tfwire.compat._graph.session import Evaluation, Next, Operation, Session
