@@ -19,7 +19,8 @@ import pytest
 import tfwire as tfw
 from helpers.command import ENVIRONMENT
 from helpers.processes import faults
-from helpers.reading import read_outcome
+from helpers.products import diagonals
+from helpers.reading import read_outcome, write_anew
 from helpers.reference import file_of, flip, frame, read
 from tfwire._base import system
 
@@ -45,17 +46,24 @@ def append_in_pieces(path, compression, flushed):
 
 
 @pytest.mark.unsanitized("starts processes")
-@pytest.mark.parametrize("forever", [False, True])
-@pytest.mark.parametrize("action", [*faults.ACTIONS, faults.interrupt, faults.interrupt_after])
+@pytest.mark.parametrize("stride", [4, pytest.param(1, marks=pytest.mark.slow)])
 @pytest.mark.parametrize(
-    ("compression", "tail"), [("", b""), ("", frame(b"torn" * 50)[:40]), ("GZIP", b"")]
+    ("file", "action", "forever"),
+    diagonals(
+        0,
+        2,
+        [("", b""), ("", frame(b"torn" * 50)[:40]), ("GZIP", b"")],
+        [*faults.ACTIONS, faults.interrupt, faults.interrupt_after],
+        [False, True],
+    ),
 )
-def test_what_was_flushed_is_kept_whatever_fails(path, compression, action, forever, tail):
+def test_what_was_flushed_is_kept_whatever_fails(path, file, action, forever, stride):
+    compression, tail = file
     data = file_of(OLD) if not compression else gzip.compress(file_of(OLD))
     wanted = [*OLD, *MORE[0], *MORE[1], *MORE[2]]
     flushed = mmap.mmap(-1, 8)
-    for n in range(1, 1000):
-        path.write_bytes(data + tail)
+    for n in range(random.randint(1, stride), 1000, stride):
+        write_anew(path, data + tail)
         flushed[:8] = bytes(8)
         status, reached = faults.run(
             lambda: append_in_pieces(path, compression, flushed), n, action, forever
@@ -108,7 +116,9 @@ print(failed, receipt.num_records, receipt.payload_bytes, writer.file_crc32c)
 """
 
 
-@pytest.mark.parametrize("seed", range(6))
+@pytest.mark.parametrize(
+    "seed", [0, *(pytest.param(i, marks=pytest.mark.slow) for i in range(1, 6))]
+)
 @pytest.mark.parametrize("kind", ["", "GZIP", "ZLIB"])
 def test_every_whole_record_of_a_failing_write_is_kept(path, kind, seed):
     """To the last byte that the limit allows; of a compressed file all bytes."""
