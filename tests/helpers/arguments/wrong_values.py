@@ -34,6 +34,7 @@ NOT_PATHS = [Saying(each, r"found \w+") for each in (None, 7, 1.5, True, {"a": 1
 NOT_NUMBERS = [1.5, "16", b"1", 2**70, [], {}, object(), np.array([1, 2])]
 COUNTS = [True, 0, -1, *NOT_NUMBERS]
 WORDS = ["nonsense", "RAISE", "Object", b"raise", "", 1, True, [], {}, object()]
+WORDS += [np.array("raise"), np.array("object")]  # which are equal to right words
 ON_CORRUPT = [*WORDS, None, "ignore", "as TensorFlow", "AS_TENSORFLOW"]
 WRONG_PATTERNS = ["a{b}", "{", "{}", "{shard.x}", "{shard[0]}", "{shard:c}", ""]
 WRONG_PATTERNS += ["{shard.real}", "{shard!r}", "{shard:0999999999}", "{shard:{shards}}"]
