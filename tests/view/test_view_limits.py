@@ -42,9 +42,9 @@ def frozen(*paths, num_records=100, num_bytes=5_000_000):
 # ---- Large records ------------------------------------------------------------------------------
 
 
-@pytest.fixture
-def large(tmp_path):
-    path = tmp_path / "large.tfrecord"
+@pytest.fixture(scope="module")
+def large(tmp_path_factory):
+    path = tmp_path_factory.mktemp("large") / "large.tfrecord"
     with tfw.TFRecordWriter(path) as writer:
         for i in range(7):
             writer.write({"x": bytes(12 << 20), "i": i})

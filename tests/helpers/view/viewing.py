@@ -1,5 +1,6 @@
 """What a viewer shows: pictures, requests to it, and its answers."""
 
+import functools
 import http.client
 import io
 import re
@@ -10,6 +11,7 @@ from urllib.parse import urlsplit
 from PIL import Image
 
 
+@functools.cache
 def jpeg(shade=0, size=(64, 48)):
     """A JPEG of one color."""
     out = io.BytesIO()
@@ -17,6 +19,7 @@ def jpeg(shade=0, size=(64, 48)):
     return out.getvalue()
 
 
+@functools.cache
 def encoded(kind, size=(40, 30), color=(200, 30, 30)):
     """An image of one color."""
     out = io.BytesIO()
