@@ -7,15 +7,12 @@ from typing import TYPE_CHECKING, TypeVar
 
 import grain
 
-from tfwire._base.arguments import integer
-from tfwire._data.batching import threaded
-from tfwire._data.dataset import Dataset
-from tfwire._data.iterator import iterate
-from tfwire._parsing.parsers import Parser
-from tfwire._records.index.random_access import TFRecordFiles
+from tfwire import Dataset, Parser, TFRecordFiles
+from tfwire._interface.messages import integer
+from tfwire._interface.pipelines import iterate, threaded
 
 if TYPE_CHECKING:
-    from tfwire._base.aliases import AnyFeature, AnyPath, StorageOptions, Value
+    from tfwire.typing import AnyFeature, AnyPath, StorageOptions, Value
 
 __all__ = ["TFRecordDataSource", "TFRecordIterDataset"]
 

@@ -7,15 +7,10 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from tfwire._base.arguments import integer
-from tfwire._base.text import quoted
-from tfwire._parsing.infer import infer_schema
-from tfwire._records.files.byte_sources import ObjectSource
-from tfwire._records.files.paths import is_path
-from tfwire._records.files.urls import is_url
-from tfwire._version import __version__
+from tfwire import __version__, infer_schema
+from tfwire._interface.files import ObjectSource, is_path, is_url
+from tfwire._interface.messages import column_names, integer, quoted
 from tfwire.arrow import ArrowReader, open_reader
-from tfwire.arrow._reader import column_names
 
 try:
     import datasets
@@ -28,13 +23,7 @@ except ImportError as _error:
     ) from _error
 
 if TYPE_CHECKING:
-    from tfwire._base.aliases import (
-        BinaryAs,
-        DataFiles,
-        DetectedCompressionType,
-        OnCorrupt,
-        TableFeatures,
-    )
+    from tfwire.typing import BinaryAs, DataFiles, DetectedCompressionType, OnCorrupt, TableFeatures
 
 __all__ = ["TFRecord"]
 

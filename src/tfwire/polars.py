@@ -7,7 +7,7 @@ from functools import partial
 from math import prod
 from typing import TYPE_CHECKING, Any
 
-from tfwire._base.arguments import boolean
+from tfwire._interface.messages import boolean
 from tfwire.arrow import open_reader
 
 try:
@@ -19,7 +19,7 @@ except ImportError as _error:
     ) from _error
 
 if TYPE_CHECKING:
-    from tfwire._base.aliases import (
+    from tfwire.typing import (
         BinaryAs,
         DetectedCompressionType,
         OnCorrupt,

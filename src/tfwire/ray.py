@@ -7,16 +7,16 @@ from collections.abc import Iterable, Iterator
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
-from tfwire._base.arguments import integer
-from tfwire.arrow import open_reader
-from tfwire.arrow._partitions import (
+from tfwire._interface.messages import integer
+from tfwire._interface.new_files import StagedFiles
+from tfwire._interface.partitions import (
     FilePartition,
     count_records,
     fitting_batch_size,
     plan_partitions,
     read_partition,
 )
-from tfwire.arrow._staged_files import StagedFiles
+from tfwire.arrow import open_reader
 
 try:
     import pyarrow
@@ -29,7 +29,7 @@ except ImportError as _error:
     ) from _error
 
 if TYPE_CHECKING:
-    from tfwire._base.aliases import (
+    from tfwire.typing import (
         AnyPath,
         BinaryAs,
         CompressionType,

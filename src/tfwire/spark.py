@@ -10,20 +10,17 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from tfwire._base.arguments import choice, size_in_bytes
-from tfwire._base.errors import ParseError
-from tfwire._base.text import quoted, show_path
-from tfwire._parsing.features import FixedLenFeature, VarLenFeature
-from tfwire._records.files.paths import absolute
-from tfwire._records.files.urls import is_url
-from tfwire.arrow import open_reader
-from tfwire.arrow._partitions import (
+from tfwire import FixedLenFeature, ParseError, VarLenFeature
+from tfwire._interface.files import absolute, is_url
+from tfwire._interface.messages import choice, quoted, show_path, size_in_bytes
+from tfwire._interface.new_files import StagedFiles
+from tfwire._interface.partitions import (
     FilePartition,
     fitting_batch_size,
     plan_partitions,
     read_partition,
 )
-from tfwire.arrow._staged_files import StagedFiles
+from tfwire.arrow import open_reader
 
 try:
     import pyarrow
@@ -52,7 +49,7 @@ except ImportError as _error:
     ) from _error
 
 if TYPE_CHECKING:
-    from tfwire._base.aliases import Value
+    from tfwire.typing import Value
 
 __all__ = ["SparkSource"]
 

@@ -148,6 +148,20 @@ def refuse_unordered(name: str, values: Any) -> None:
         raise TypeError(f"{name} must be in an order, as in a list; found {type(values).__name__}")
 
 
+def column_names(columns: Iterable[str] | None) -> list[str] | None:
+    """The argument ``columns`` as a list; None: all."""
+    if columns is None:
+        return None
+    if isinstance(columns, (str, bytes)) or not isinstance(columns, Iterable):
+        raise TypeError(f"columns must be a list of names, found {type(columns).__name__}")
+    refuse_unordered("columns", columns)
+    names = list(columns)
+    for name in names:
+        if not isinstance(name, str):
+            raise TypeError(f"columns must be a list of names, found a {type(name).__name__} in it")
+    return names
+
+
 _UNITS = {
     "": 1,
     "B": 1,

@@ -48,6 +48,13 @@ def show_key(key: Any) -> str:
     return shorten(printable(key))
 
 
+def column_name(key: str | bytes) -> str:
+    """The name of a column: its key, as text without null characters."""
+    name = key.decode("utf-8", "backslashreplace") if isinstance(key, bytes) else key
+    name = name.encode("utf-8", "backslashreplace").decode()
+    return name.replace("\0", "\\x00")
+
+
 def plural(count: int, noun: str) -> str:
     """A number and its noun: "1 byte", "2,000 bytes"."""
     return f"{count:,} {noun}" if count == 1 else f"{count:,} {noun}s"

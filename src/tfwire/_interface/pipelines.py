@@ -13,16 +13,18 @@ one more.
   depend on a key (``as_key``) and a place alone.
 * Knowing stages again: ``Records``, ``Parse``, ``Unbatch``, ``Zip``.
 * Passes for users: ``iterate``; ``Epochs`` numbers them; ``threaded`` parses in threads, of which
-  ``num_cpus`` make sense.
+  ``num_cpus`` make sense. ``Workers`` compute in threads what comes in order.
 * The structure of elements: tuples and dicts, which ``map_structure``, ``zip_structures`` and
   ``leaves`` walk, the ``stack_`` functions batch, and the functions of rows count, cut and join.
 * What is known before elements are made: for every leaf a text such as "int64[28, ?]", which
   ``description`` reads as a ``Description``.
+* Types of values: ``to_dtype`` of any name of one; ``data_type_number`` is TensorFlow's.
 * The records of files: ``paths_of`` an argument; those of whole files ``in_memory``; ``check_rule``
   of how they are divided among shards.
 """
 
 from tfwire._base.system import num_cpus as num_cpus
+from tfwire._base.workers import Workers as Workers
 from tfwire._data.batching import Parse as Parse, threaded as threaded
 from tfwire._data.combining import Unbatch as Unbatch, Zip as Zip
 from tfwire._data.dataset import paths_of as paths_of
@@ -62,3 +64,5 @@ from tfwire._data.structure import (
     stack_ragged as stack_ragged,
     zip_structures as zip_structures,
 )
+from tfwire._examples.dtypes import data_type_number as data_type_number
+from tfwire._parsing.features import to_dtype as to_dtype

@@ -149,6 +149,19 @@ class Packer:
             yield self._out.data[: self._size[0]], self._count[0]
             done += self._count[0]
 
+    def framed(self, records: Sequence[bytes]) -> Iterator[bytes]:
+        """All records with their frames, in pieces of many or of a long one."""
+        while records:
+            done = 0
+            for block, count in self.blocks(records):
+                yield bytes(block)
+                done += count
+            if done < len(records):  # longer than a block
+                header, footer, _ = frame_apart(records[done])
+                yield b"".join((header, records[done], footer))
+                done += 1
+            records = records[done:]
+
 
 def _joined(records: Sequence[Any]) -> Iterator[tuple[memoryview, int]]:
     """As Packer.blocks, for interpreters whose object layout C does not know."""

@@ -9,7 +9,7 @@ from collections.abc import Iterable, Sequence
 from typing import Any, NamedTuple
 
 from tfwire._base.native import ffi, lib
-from tfwire._base.text import quoted
+from tfwire._base.text import column_name, quoted
 from tfwire._parsing.features import string
 from tfwire._parsing.fields import Dense, Padded, Sparse, Steps, StepValues, VarLen
 from tfwire._parsing.native_session import Schema
@@ -50,13 +50,6 @@ class ArrowSchema(Schema):
         self.columns_flags |= lib.TFW_OWN_NUMBERS | lib.TFW_NOTE_ABSENT
         self.lent, self.grown, self.bound = set(), [], []  # C has all memory
         self.layout: TableLayout | None = None  # kept alive
-
-
-def column_name(key: str | bytes) -> str:
-    """The name of a column: its key, as text without null characters."""
-    name = key.decode("utf-8", "backslashreplace") if isinstance(key, bytes) else key
-    name = name.encode("utf-8", "backslashreplace").decode()
-    return name.replace("\0", "\\x00")
 
 
 class TableField(NamedTuple):

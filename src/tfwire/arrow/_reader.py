@@ -8,10 +8,10 @@ from collections.abc import Iterable, Iterator, Sequence
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
-from tfwire._base.arguments import boolean, choice, integer, refuse_unordered
+from tfwire._base.arguments import boolean, choice, column_names, integer
 from tfwire._base.errors import Error, ParseError
 from tfwire._base.native import ffi
-from tfwire._base.text import printable, quoted
+from tfwire._base.text import column_name, printable, quoted
 from tfwire._parsing.infer import infer_schema
 from tfwire._parsing.parse_file import FileBatches
 from tfwire._parsing.spec import Plan, compile_features
@@ -23,7 +23,7 @@ from tfwire._records.reading.damage import RecordPosition
 from tfwire._records.reading.open_source import input_paths
 from tfwire._records.reading.options import make_options
 from tfwire.arrow._capsules import schema_capsule, stream_capsule
-from tfwire.arrow._layout import BINARY_TYPES, TableLayout, column_name
+from tfwire.arrow._layout import BINARY_TYPES, TableLayout
 from tfwire.arrow._parsed_batches import BatchParser, RecordBatch
 
 if TYPE_CHECKING:
@@ -347,20 +347,6 @@ def _plans(features: Any) -> list[Plan | None]:
         return [compile_features(features)]
     context = compile_features(features, "context") if features else None
     return [context, compile_features(lists, "lists") if lists else None]
-
-
-def column_names(columns: Iterable[str] | None) -> list[str] | None:
-    """The argument ``columns`` as a list; None: all."""
-    if columns is None:
-        return None
-    if isinstance(columns, (str, bytes)) or not isinstance(columns, Iterable):
-        raise TypeError(f"columns must be a list of names, found {type(columns).__name__}")
-    refuse_unordered("columns", columns)
-    names = list(columns)
-    for name in names:
-        if not isinstance(name, str):
-            raise TypeError(f"columns must be a list of names, found a {type(name).__name__} in it")
-    return names
 
 
 def _chosen(plans: list[Plan | None], columns: Iterable[str] | None) -> list[Plan | None]:

@@ -29,8 +29,7 @@ from apache_beam.io.filesystem import CompressionTypes
 from apache_beam.io.iobase import Read, Write
 from apache_beam.transforms import ParDo, PTransform, Reshuffle
 
-from tfwire._base.arguments import boolean, choice, integer
-from tfwire.arrow._reader import column_names
+from tfwire._interface.messages import boolean, choice, column_names, integer
 from tfwire.beam._elements import ArrowBatches, NumpyBatches, RecordElements
 from tfwire.beam._file_parts import (
     BeamReading,
@@ -46,7 +45,7 @@ if TYPE_CHECKING:
 
     from apache_beam.options.value_provider import ValueProvider
 
-    from tfwire._base.aliases import BinaryAs, OnCorrupt, TableFeatures
+    from tfwire.typing import BinaryAs, OnCorrupt, TableFeatures
 
 __all__ = [
     "ReadAllFromTFRecord",

@@ -9,15 +9,13 @@ from typing import TYPE_CHECKING, Any, Protocol
 import numpy as np
 from apache_beam import coders
 
-from tfwire._parsing.parsers import Parser
-from tfwire._records.files.byte_sources import SectionSource
-from tfwire._records.reading.damage import RecordPosition
-from tfwire._records.reading.read_records import read_records
+from tfwire import Parser, RecordPosition, read_records
+from tfwire._interface.files import SectionSource
+from tfwire._interface.messages import column_name
 from tfwire.arrow import ArrowReader, open_reader
-from tfwire.arrow._layout import column_name
 
 if TYPE_CHECKING:
-    from tfwire._base.aliases import OnCorrupt
+    from tfwire.typing import OnCorrupt
 
 # A file is split at the first record in each stretch of this many bytes: a reader for each takes a
 # few per cent of the time that Beam takes for its elements.

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import contextlib
-import io
 import logging
 from collections.abc import Iterator, Mapping
 from typing import Any, NamedTuple
@@ -20,12 +19,8 @@ from apache_beam.metrics import Metrics
 from apache_beam.options.value_provider import ValueProvider
 from apache_beam.transforms.core import DoFn
 
-from tfwire._parsing.infer import infer_schema
-from tfwire._records.files.byte_sources import SectionSource
-from tfwire._records.index.file_format import offsets_of_lengths, read_contents, stale
-from tfwire._records.index.index_paths import index_beside
-from tfwire._records.index.record_index import RecordIndex
-from tfwire._records.reading.damage import RecordPosition
+from tfwire import RecordIndex, RecordPosition, infer_schema
+from tfwire._interface.files import SectionSource, index_beside, offsets_of_index
 from tfwire.beam._elements import Elements
 
 _LOGGER = logging.getLogger(__name__)
@@ -127,13 +122,9 @@ def _load_index(path: str, size: int) -> tuple[np.ndarray[Any, Any], str]:
     if FileSystems.get_scheme(path) is None:
         index = RecordIndex.load(path, ignore_mtime=True)
         return index.offsets, index.compression
-    index_path = index_beside(path)
-    with FileSystems.open(index_path, _MIME_TYPE, CompressionTypes.UNCOMPRESSED) as file:
+    with FileSystems.open(index_beside(path), _MIME_TYPE, CompressionTypes.UNCOMPRESSED) as file:
         data = file.read()
-    contents = read_contents(io.BytesIO(data), len(data), index_path, path, size)
-    if contents.size != size:
-        raise stale(path, index_path, f"{contents.size} bytes", f"{size} bytes")
-    return offsets_of_lengths(contents.lengths), contents.compression
+    return offsets_of_index(data, path, size)
 
 
 class BeamReading(NamedTuple):

@@ -8,7 +8,7 @@ from apache_beam.coders import BytesCoder
 from apache_beam.io.filebasedsink import FileBasedSink
 from apache_beam.io.filesystems import FileSystems
 
-from tfwire._records.frames import FRAME, Packer, as_record, frame_apart
+from tfwire._interface.files import FRAME, Packer, as_record
 
 # Bytes of records that are collected, and then framed by one call of C.
 _COLLECTED_BYTES = 1 << 18
@@ -39,16 +39,8 @@ class _ShardFile:
 
     def _write_collected(self) -> None:
         records, self._collected, self._room = self._collected, [], _COLLECTED_BYTES
-        while records:
-            done = 0
-            for block, count in self._packer.blocks(records):
-                self._file.write(bytes(block))
-                done += count
-            if done < len(records):  # longer than a block
-                header, footer, _ = frame_apart(records[done])
-                self._file.write(b"".join((header, records[done], footer)))
-                done += 1
-            records = records[done:]
+        for framed in self._packer.framed(records):
+            self._file.write(framed)
 
     def close(self) -> None:
         try:

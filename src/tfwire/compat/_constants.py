@@ -13,7 +13,8 @@ from typing import Any
 
 import numpy as np
 
-from tfwire._interface.messages import InvalidArgumentError, data_type_number, to_dtype
+from tfwire._interface.messages import InvalidArgumentError
+from tfwire._interface.pipelines import data_type_number, to_dtype
 from tfwire.compat._errors import DtypeError
 from tfwire.typing import DType
 

@@ -10,29 +10,21 @@ import numpy as np
 import torch
 from torch.utils import data
 
-from tfwire._base.arguments import boolean, integer
-from tfwire._base.errors import DataLossError
-from tfwire._base.strings import StringTable
-from tfwire._data.batching import threaded
-from tfwire._data.dataset import Dataset
-from tfwire._data.indexed_records import check_rule
-from tfwire._data.iterator import DatasetIterator, Epochs, iterate
-from tfwire._data.packed_records import in_memory as read_whole, size_in_memory
-from tfwire._parsing.features import RaggedFeature
-from tfwire._parsing.parsers import Parser
-from tfwire._records.index.random_access import TFRecordFiles
+from tfwire import DataLossError, Dataset, DatasetIterator, Parser, RaggedFeature, TFRecordFiles
+from tfwire._interface.messages import boolean, integer
+from tfwire._interface.pipelines import (
+    Epochs,
+    check_rule,
+    in_memory,
+    iterate,
+    size_in_memory,
+    threaded,
+)
 from tfwire.torch._tensors import BatchStringList, StringList, Strings, check_form, converted
 from tfwire.torch._worker_batches import Item, Items, handed_over
 
 if TYPE_CHECKING:
-    from tfwire._base.aliases import (
-        AnyFeature,
-        AnyPath,
-        BytesAs,
-        ShardRule,
-        StorageOptions,
-        Value,
-    )
+    from tfwire.typing import AnyFeature, AnyPath, BytesAs, ShardRule, StorageOptions, Value
 
 Key = TypeVar("Key")
 
@@ -266,15 +258,15 @@ class TFRecordMapDataset(data.Dataset):
         self._records = TFRecordFiles(paths, storage_options=storage_options)
         self._memory = self._read()
 
-    def _read(self) -> StringTable | None:
+    def _read(self) -> Any:
         """All records, if they are to be in memory and parsed."""
         if self._parser is None or self._in_memory is False:
             return None
         if self._in_memory:
-            return read_whole(self._records)
+            return in_memory(self._records)
         if size_in_memory(self._records) <= _IN_MEMORY_BYTES:
             with contextlib.suppress(DataLossError, OSError):  # comes at the record
-                return read_whole(self._records)
+                return in_memory(self._records)
         return None
 
     def __len__(self) -> int:

@@ -9,12 +9,11 @@ from typing import TYPE_CHECKING, Any, Literal
 import numpy as np
 import torch
 
-from tfwire._base.arguments import boolean, choice
-from tfwire._base.strings import encoded_text
-from tfwire._examples.column_types import BytesColumn, RaggedTensor, SparseTensor
+from tfwire import BytesColumn, RaggedTensor, SparseTensor
+from tfwire._interface.messages import boolean, choice
 
 if TYPE_CHECKING:
-    from tfwire._base.aliases import Value
+    from tfwire.typing import Value
 
 Strings = Literal["list", "tensor"]
 _TEXT = "OSUMm"  # kinds of arrays that become lists
@@ -252,7 +251,9 @@ def _as_strings(value: Any) -> StringTensor:
         plain = check_form("list", False)
         return StringTensor(_as_tensor(value.data[begin:end], plain), torch.from_numpy(lengths))
     array = np.asarray(value, object)
-    flat: Sequence[bytes] = list(map(encoded_text, array.reshape(-1).tolist()))
+    flat: Sequence[bytes] = [
+        item.encode() if isinstance(item, str) else item for item in array.reshape(-1).tolist()
+    ]
     lengths = np.fromiter(map(len, flat), np.int64, len(flat)).reshape(array.shape)
     values = np.frombuffer(bytearray(b"".join(flat)), np.uint8)
     return StringTensor(torch.from_numpy(values), torch.from_numpy(lengths))

@@ -9,13 +9,13 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import torch
 from torch.utils import data
 
-from tfwire._base.arguments import integer
-from tfwire._base.workers import Workers
+from tfwire._interface.messages import integer
+from tfwire._interface.pipelines import Workers
 from tfwire.torch._datasets import TFRecordIterableDataset
 from tfwire.torch._worker_batches import collate
 
 if TYPE_CHECKING:
-    from tfwire._base.aliases import Value
+    from tfwire.typing import Value
 
 
 class ThreadLoader(data.DataLoader):

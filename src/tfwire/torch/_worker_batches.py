@@ -10,7 +10,7 @@ import numpy as np
 import torch
 from torch.utils import data
 
-from tfwire._examples.column_types import RaggedTensor, SparseTensor
+from tfwire import RaggedTensor, SparseTensor
 from tfwire.torch._tensors import (
     RaggedTensors,
     StringList,
@@ -21,7 +21,7 @@ from tfwire.torch._tensors import (
 )
 
 if TYPE_CHECKING:
-    from tfwire._base.aliases import Value
+    from tfwire.typing import Value
 
 # ---- Collating --------------------------------------------------------------------------------
 

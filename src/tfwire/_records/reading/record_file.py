@@ -92,9 +92,7 @@ class RecordFile:
         self._resumed = False  # after damage that ended the native reader's input
         self._went_back = 0  # bytes, to a member within what was inflated before
         self._duplicates: DuplicateFilter | None = None
-        self._num_skipped: int | None = (
-            0  # skipped regions of the native reader; None: unknown
-        )
+        self._num_skipped: int | None = 0  # skipped regions of the native reader; None: unknown
         self._stretch: Stretch | None = None  # C reads records from it without the native reader
         self._offered = False  # True while C reads from the stretch: `position` is out of date
         self._at_end = False  # True: the stretch has found the end of the file

@@ -6,13 +6,13 @@ import pytest
 
 import tfwire as tfw
 from helpers.arrow.structs import rows_of_batch
-from tfwire.arrow import open_reader
-from tfwire.arrow._partitions import (
+from tfwire._interface.partitions import (
     count_records,
     fitting_batch_size,
     plan_partitions,
     read_partition,
 )
+from tfwire.arrow import open_reader
 
 FEATURES = {"i": tfw.FixedLenFeature([], tfw.int64)}
 NUM_RECORDS = 500

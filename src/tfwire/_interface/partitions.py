@@ -25,8 +25,7 @@ from tfwire._records.reading.batch_reader import BatchReader
 from tfwire._records.reading.damage import RecordPosition
 from tfwire._records.reading.open_source import input_paths
 from tfwire._records.reading.options import make_options
-from tfwire.arrow._parsed_batches import RecordBatch
-from tfwire.arrow._reader import ArrowReader
+from tfwire.arrow import ArrowReader, RecordBatch
 
 if TYPE_CHECKING:
     from tfwire._base.aliases import (
