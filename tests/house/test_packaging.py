@@ -64,6 +64,22 @@ def test_import_is_lazy():
     assert subprocess.run([sys.executable, "-c", code], env=environment).returncode == 0
 
 
+def test_local_files_are_used_without_what_others_need(tmp_path):
+    """Event loops and TLS are for URLs: they take as long to load as a third of numpy."""
+    code = (
+        "import sys, numpy; before = set(sys.modules); "
+        "import tfwire as tfw; spec = {'a': tfw.FixedLenFeature([], tfw.int64)}; "
+        "tfw.write_records('a', [{'a': 1}]); records = list(tfw.read_records('a')); "
+        "tfw.parse_example(records, spec); list(tfw.Parser(spec).parse_file('a')); "
+        "tfw.RecordIndex.build('a').save(); tfw.TFRecordFile('a')[0]; tfw.verify_file('a'); "
+        "list(tfw.TFRecordDataset('a').batch(2)); list(tfw.arrow.open_reader('a')); "
+        "print({'asyncio', 'concurrent.futures', 'google.protobuf', 'logging', 'socket', 'ssl', "
+        "'subprocess', 'urllib.request'} & (set(sys.modules) - before))"
+    )
+    environment = {**os.environ, "PYTHONPATH": str(PACKAGE.parent)}
+    assert "set()\n" == run(sys.executable, "-c", code, cwd=tmp_path, env=environment)
+
+
 @pytest.mark.parametrize("stripped", ["*.pyi", "*.py"])
 def test_the_package_works_without_its_stubs_and_without_sources(tmp_path, stripped):
     """As PyInstaller, zipapps and stripped wheels have it."""

@@ -170,7 +170,7 @@ def pad_strings(strings: BytesColumn, splits: Array, default: bytes) -> BytesCol
 
 
 # ---- Features of an Example, or of a context ---------------------------------------------------
-@dataclass(frozen=True, slots=True)
+@dataclass(eq=False, repr=False, slots=True)
 class Dense:
     """FixedLenFeature."""
 
@@ -186,7 +186,7 @@ class Dense:
         return with_shape(values, self.shape) if self.shape else values[0]
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(eq=False, repr=False, slots=True)
 class VarLen:
     """VarLenFeature."""
 
@@ -211,7 +211,7 @@ class VarLen:
         )
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(eq=False, repr=False, slots=True)
 class Padded:
     """FixedLenSequenceFeature."""
 
@@ -237,7 +237,7 @@ class Padded:
         return (len(values) // size if size else 0,)
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(eq=False, repr=False, slots=True)
 class Sparse:
     """SparseFeature."""
 
@@ -286,7 +286,7 @@ class Sparse:
 
 
 # ---- Feature lists -----------------------------------------------------------------------------
-@dataclass(frozen=True, slots=True)
+@dataclass(eq=False, repr=False, slots=True)
 class Steps:
     """FixedLenSequenceFeature of feature lists."""
 
@@ -314,7 +314,7 @@ class Steps:
         return np.diff(columns[self.column].steps)
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(eq=False, repr=False, slots=True)
 class StepValues:
     """VarLenFeature of feature lists."""
 

@@ -123,7 +123,7 @@ _LEVELS: dict[str, Callable[[PartitionNumbers], Level]] = {
 }
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(eq=False, repr=False, slots=True)
 class Ragged:
     """RaggedFeature. In feature lists, steps take the place of records.
 

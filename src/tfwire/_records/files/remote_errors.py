@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 import errno
 import os
 from typing import NoReturn
@@ -15,11 +14,11 @@ _RETRYABLE_ERRNO = {
     *(errno.ECONNRESET, errno.ECONNABORTED, errno.EPIPE, errno.ETIMEDOUT, errno.EAGAIN),
     *(errno.EBUSY, errno.EINTR, errno.EHOSTUNREACH, errno.ENETUNREACH, errno.ENETRESET),
 }
-# Of libraries that are not imported here: aiohttp, botocore, requests, http.client, fsspec.
+# Of what is not imported here: aiohttp, asyncio, botocore, fsspec, http.client, requests.
 _RETRYABLE_CLASSES = {
     *("ClientConnectionError", "ClientPayloadError", "HTTPClientError", "RequestException"),
     *("IncompleteReadError", "ResponseStreamingError", "HTTPException", "FSTimeoutError"),
-    "ConnectionError",
+    *("ConnectionError", "TimeoutError"),  # asyncio of Python 3.10 has its own
 }
 
 
@@ -57,7 +56,7 @@ def is_retryable(error: BaseException) -> bool:
         return status in _RETRYABLE_STATUS
     if isinstance(error, FileNotFoundError) and error.__cause__ is not None:  # fsspec's HTTP
         return is_retryable(error.__cause__)
-    if isinstance(error, (ConnectionError, TimeoutError, asyncio.TimeoutError, EOFError)):
+    if isinstance(error, (ConnectionError, TimeoutError, EOFError)):
         return True
     if isinstance(error, OSError) and error.errno in _RETRYABLE_ERRNO:
         return True

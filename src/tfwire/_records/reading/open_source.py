@@ -8,7 +8,6 @@ from typing import Any
 from tfwire._records.files.byte_sources import FileSource, ObjectSource, Source
 from tfwire._records.files.paths import check_input, is_file_object, split_paths
 from tfwire._records.files.urls import ObjectPath, expand, linked, with_storage_options
-from tfwire._records.remote.read_ahead import RemoteSource
 
 
 def open_source(path: Any) -> Source:
@@ -25,6 +24,9 @@ def open_source(path: Any) -> Source:
         return ObjectSource(path)
     path = with_storage_options(path)
     if isinstance(path, ObjectPath):
+        # not imported above: reading local files starts without it
+        from tfwire._records.remote.read_ahead import RemoteSource
+
         prepared, path.prepared = path.prepared, None
         return RemoteSource(path) if prepared is None else prepared
     check_input("path", path)

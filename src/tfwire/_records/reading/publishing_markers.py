@@ -13,7 +13,6 @@ from typing import NamedTuple
 from tfwire._base import system
 from tfwire._base.text import show_path
 from tfwire._records.files.urls import ObjectPath
-from tfwire._records.remote.objects import RemoteObject
 
 MARKER: str = ".tfwire-publishing"
 """The name of the file that is in a folder while a ShardedWriter replaces files there."""
@@ -120,6 +119,8 @@ class _Everything:
 def _half_published_objects(path: ObjectPath) -> Container[str]:
     """The names of the objects that belong to a half-published set, in the folder of an object: no
     name, if the marker cannot be read. Many stores forbid to look for what is not there."""
+    from tfwire._records.remote.objects import RemoteObject  # local files are read without it
+
     try:
         fs, file = path.locate()
         folder, slash, _ = file.rpartition("/")

@@ -7,7 +7,6 @@ read up to the range that was asked for and no further.
 
 from __future__ import annotations
 
-import asyncio
 import errno
 import os
 import re
@@ -197,6 +196,8 @@ async def _get(fs: Any, path: str, headers: dict[str, str], bufsize: int) -> Any
 
 
 async def _in_time(answer: Coroutine[Any, Any, Result]) -> Result:
+    import asyncio  # not above: reading local files starts without it
+
     try:
         return await asyncio.wait_for(answer, _ANSWER_SECONDS)
     except asyncio.TimeoutError as error:

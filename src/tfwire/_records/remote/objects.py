@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 import copy
 import errno
 import itertools
@@ -10,14 +9,16 @@ import os
 import random
 import threading
 from collections.abc import Callable, Coroutine, Mapping
-from concurrent.futures import Future
 from contextlib import suppress
-from typing import Any, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from tfwire._base import system
 from tfwire._records.files.remote_errors import RangesIgnoredError, is_retryable, raise_naming
 from tfwire._records.files.urls import ObjectPath, below_caches, import_fsspec
 from tfwire._records.remote.http_answers import AnswerStream, Body, Facts, info_of, read_range
+
+if TYPE_CHECKING:
+    from concurrent.futures import Future
 
 # Of one request, and the first pause between them, which doubles: six seconds in all.
 _TRIES = 6
@@ -208,6 +209,8 @@ class RemoteObject:
 
     async def fetch(self, begin: int, end: int) -> bytes:
         """As ``read``, in the event loop."""
+        import asyncio  # not above: reading local files starts without it
+
         body, what = Body(begin, end), f"bytes {begin} to {end} cannot be read"
         for tries in itertools.count(1):
             try:
@@ -221,6 +224,8 @@ class RemoteObject:
 
     def start(self, coroutine: Coroutine[Any, Any, Any]) -> Future[Any]:
         """Starts a coroutine in the event loop; ``stop`` cancels it."""
+        import asyncio
+
         future = asyncio.run_coroutine_threadsafe(self._wanted(coroutine), self._fs.loop)
         self._futures.add(future)
         if self.stopped.is_set():  # before this future was seen
@@ -229,11 +234,13 @@ class RemoteObject:
 
     async def _wanted(self, coroutine: Coroutine[Any, Any, Result]) -> Result:
         """A coroutine; after ``stop`` nobody is told of its error."""
+        from asyncio import CancelledError
+
         try:
             return await coroutine
         except Exception:
             if self.stopped.is_set():
-                raise asyncio.CancelledError from None
+                raise CancelledError from None
             raise
 
     def call(self, function: Callable[[], None]) -> None:

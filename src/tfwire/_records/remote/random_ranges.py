@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 import errno
 import os
 from collections.abc import Generator, Sequence
@@ -147,6 +146,8 @@ def _read_in_loop(
 ) -> Generator[bytes, None, None]:
     """Ranges in their order, by tasks of the event loop: waking a thread for each short range takes
     as long as fetching it."""
+    import asyncio  # not above: reading local files starts without it
+
     done: SimpleQueue[tuple[int, bytes | Exception] | None] = SimpleQueue()
     numbers = iter(range(len(ranges)))
     room = asyncio.Semaphore(2 * most)  # in flight, or waiting for their turn
