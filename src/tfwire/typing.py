@@ -40,6 +40,8 @@ from tfwire._base.aliases import (
     Record as Record,
     RemotePath as RemotePath,
     Row as Row,
+    RowNumber as RowNumber,
+    Rows as Rows,
     Shape as Shape,
     ShardRule as ShardRule,
     StorageOptions as StorageOptions,

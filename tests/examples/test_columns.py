@@ -1,11 +1,12 @@
 """Sparse, ragged and string columns as values of their own."""
 
 import copy
+import operator
 import pickle
 
 import numpy as np
 import pytest
-from hypothesis import given, strategies as st
+from hypothesis import given, settings, strategies as st
 
 import tfwire as tfw
 
@@ -165,9 +166,109 @@ def test_offsets_at_the_ends_of_int64_are_shown_without_a_warning():
     assert f"BytesColumn(shape=(2,), {2**64 - 1} bytes)" == repr(column)
 
 
-def test_slices_of_rows_have_no_step(ragged):
-    with pytest.raises(ValueError, match="no step"):
-        ragged[::2]
+ROWS = {
+    "strings": column_of(STRINGS),
+    "rows of strings": column_of(STRINGS[:4] * 3, (6, 2)),
+    "rows without strings": column_of([], (3, 0)),
+    "numbers": tfw.RaggedTensor(np.arange(6), np.array([0, 2, 2, 5, 6], np.int32)),
+    "pairs": tfw.RaggedTensor(np.arange(8).reshape(4, 2), [0, 1, 1, 4]),
+    "ragged strings": tfw.RaggedTensor(column_of(STRINGS), [0, 2, 2, 3, 5]),
+    "rows of rows": tfw.RaggedTensor(
+        tfw.RaggedTensor(np.arange(6), [0, 2, 2, 3, 6]), np.array([0, 1, 1, 4])
+    ),
+    "none": tfw.RaggedTensor(np.arange(0), [0]),
+}
+
+
+@pytest.mark.parametrize("column", ROWS.values(), ids=ROWS)
+@settings(max_examples=30)
+@given(st.data())
+def test_rows_are_chosen_as_those_of_a_list_and_of_an_array(column, data):
+    rows, count = column.to_list(), len(column)
+    part = data.draw(st.slices(count))
+    assert rows[part] == column[part].to_list()
+    numbers = data.draw(st.lists(st.integers(-count, count - 1)) if count else st.just([]))
+    mask = data.draw(st.lists(st.booleans(), min_size=count, max_size=count))
+    for index in (numbers, np.array(numbers, np.int32), mask, np.array(mask, bool)):
+        chosen = np.arange(count)[index] if len(index) else []
+        found = column[index]
+        assert [rows[i] for i in chosen] == found.to_list()
+        assert type(column) is type(found)
+    if numbers and isinstance(column, tfw.RaggedTensor):
+        assert column.row_splits.dtype == column[numbers].row_splits.dtype
+    for number in numbers:
+        found = column[np.int16(number)]
+        assert rows[number] == (
+            found
+            if isinstance(found, bytes)
+            else found.tolist()
+            if isinstance(found, np.ndarray)
+            else found.to_list()
+        )
+
+
+@pytest.mark.parametrize("column", ROWS.values(), ids=ROWS)
+def test_rows_next_to_each_other_are_views(column):
+    part = column[1:3] if len(column) else column[:]
+    whole, part = (getattr(each, "flat_values", each) for each in (column, part))
+    if isinstance(whole, tfw.BytesColumn):
+        assert part.data is whole.data
+        assert np.shares_memory(part.offsets, whole.offsets)
+    else:
+        assert part.size == 0 or np.shares_memory(part, whole)
+
+
+@pytest.mark.parametrize("column", ROWS.values(), ids=ROWS)
+@pytest.mark.parametrize(
+    ("index", "error"),
+    [
+        *((index, TypeError) for index in (None, 1.0, "a", (0, 1), np.bool_(True), slice(0.5))),
+        *((index, IndexError) for index in (99, -99, [99], np.array([0.5]), [True] * 99)),
+        (slice(None, None, 0), ValueError),
+    ],
+)
+def test_what_chooses_no_rows_is_refused(column, index, error):
+    with pytest.raises(error):
+        column[index]
+
+
+def test_row_splits_that_cannot_count_the_chosen_values_are_refused():
+    ragged = tfw.RaggedTensor(np.zeros(100, np.int8), np.array([0, 100], np.int8))
+    assert [100] == ragged[[0]].row_lengths().tolist()
+    with pytest.raises(ValueError, match="row_splits of int8 cannot count 200 values"):
+        ragged[[0, 0]]
+
+
+@pytest.mark.parametrize("other", [b"two\0", STRINGS[::-1], column_of(STRINGS), None, "one", 3])
+def test_strings_of_a_column_are_compared_one_by_one(other):
+    """As objects, of which numpy's type for bytes would lose the last b"\\0"."""
+    column, each = column_of(STRINGS), other if isinstance(other, list) else [other] * len(STRINGS)
+    if isinstance(other, tfw.BytesColumn):
+        each = other.to_list()
+    expected = [string == value for string, value in zip(STRINGS, each, strict=True)]
+    for found in (column == other, ~(column != other), other == column):
+        assert np.dtype(bool) == found.dtype
+        assert expected == found.tolist()
+    assert [b"two\0"] == column[column == b"two\0"].to_list()
+    assert [[True, False], [False, False]] == (column_of(STRINGS[:4], (2, 2)) == b"").tolist()
+
+
+def test_columns_of_two_shapes_are_not_compared():
+    with pytest.raises(ValueError, match="broadcast"):
+        column_of(STRINGS) == column_of(STRINGS[:3])  # noqa: B015
+
+
+def test_tensors_are_not_compared_as_a_whole(sparse, ragged):
+    """An answer for each value has no shape, and one for all would be silent of the difference."""
+    for tensor, use in ((sparse, "to_dense"), (ragged, "to_list")):
+        for compare in (operator.eq, operator.ne):
+            for other in (tensor, copy.copy(tensor), 3, None):
+                with pytest.raises(TypeError, match=rf"have no ==; compare {use}\(\), or"):
+                    compare(tensor, other)
+        assert tensor in [tensor]  # by identity
+    for column in (sparse, ragged, column_of(STRINGS)):
+        with pytest.raises(TypeError, match="unhashable"):
+            hash(column)
 
 
 def test_tensors_may_be_made_of_lists():

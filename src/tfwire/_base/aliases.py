@@ -19,6 +19,10 @@ Array: TypeAlias = npt.NDArray[Any]
 """An array of any dtype."""
 IntegerArray: TypeAlias = npt.NDArray[np.integer[Any]]
 """An array of integers of any width."""
+RowNumber: TypeAlias = int | np.integer[Any]
+"""The number of a row, counted from the end if negative."""
+Rows: TypeAlias = slice | Sequence[int] | IntegerArray | npt.NDArray[np.bool_]
+"""Several rows: a slice, their numbers, or a bool for each row."""
 
 # ---- Words ----
 

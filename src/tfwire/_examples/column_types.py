@@ -6,11 +6,11 @@ import math
 from collections.abc import Iterable, Iterator
 from importlib import import_module
 from itertools import pairwise
-from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias, overload
+from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple, NoReturn, TypeAlias, overload
 
 import numpy as np
 
-from tfwire._base.arguments import as_index, integer, refuse_unordered, slice_indices
+from tfwire._base.arguments import integer
 from tfwire._base.arrays import byte_array, filled, int64_array
 from tfwire._base.errors import public
 from tfwire._base.strings import (
@@ -19,15 +19,15 @@ from tfwire._base.strings import (
     check_splits,
     checked_column,
     encoded_text,
-    to_splits,
 )
 from tfwire._base.text import html_of
+from tfwire._examples.rows import as_row_splits, as_shape, chosen_rows, joined_ranges
 
 if TYPE_CHECKING:
     import numpy.typing as npt
     from scipy.sparse import coo_array
 
-    from tfwire._base.aliases import BytesLike, IntegerArray, SupportsNumpy, Value
+    from tfwire._base.aliases import BytesLike, IntegerArray, RowNumber, Rows, SupportsNumpy, Value
 
 Array = np.ndarray[Any, Any]
 
@@ -37,7 +37,8 @@ class BytesColumn:
     """Strings one after the other in one buffer: the layout of Arrow's large_binary.
 
     There is no Python object per string. ``column[i]`` is a string, or a BytesColumn if the rank is
-    above 1; ``np.asarray(column)`` is an object array of bytes.
+    above 1; ``np.asarray(column)`` is an object array of bytes. ``==`` and ``!=`` compare string by
+    string, and give an array of bools; like an array, a column has no hash.
 
     Args:
         data: The bytes of all strings; anything with a buffer, not copied.
@@ -71,7 +72,7 @@ class BytesColumn:
         self.data: npt.NDArray[np.uint8] = byte_array("data", data)
         self.offsets: npt.NDArray[np.int64] = int64_array("offsets", offsets)
         count = self.offsets.size - 1
-        self.shape: tuple[int, ...] = (count,) if shape is None else _sizes(shape)
+        self.shape: tuple[int, ...] = (count,) if shape is None else as_shape(shape)
         fits = min(self.shape, default=0) >= 0 and math.prod(self.shape) == count
         if count < 0 or self.offsets.ndim != 1 or not fits:
             raise ValueError(f"{count + 1} offsets do not fit the shape {self.shape}")
@@ -90,36 +91,42 @@ class BytesColumn:
         return self.shape[0]
 
     @overload
-    def __getitem__(self, index: int) -> bytes | BytesColumn: ...
+    def __getitem__(self, index: RowNumber) -> bytes | BytesColumn: ...
     @overload
-    def __getitem__(self, index: slice) -> BytesColumn: ...
-    def __getitem__(self, index: int | slice) -> bytes | BytesColumn:
-        """Entry i along the first axis, or the entries of a slice without a step.
+    def __getitem__(self, index: Rows) -> BytesColumn: ...
+    def __getitem__(self, index: RowNumber | Rows) -> bytes | BytesColumn:
+        """Entry i along the first axis, or several entries.
 
         Args:
-            index: A number, counted from the end if negative, or a slice.
+            index: A number, counted from the end if negative; a slice; or, as of an array, numbers
+                or a bool for each entry, in a list or an array of rank 1.
 
         Returns:
-            bytes, copied, for a number and a column of rank 1; otherwise a BytesColumn over the
-            same data.
+            bytes, copied, for a number and a column of rank 1; otherwise a BytesColumn: over the
+            same data for a number or a slice without a step, else of copies.
 
         Raises:
             IndexError: There is no such entry.
-            TypeError: The column has rank 0.
-            ValueError: The slice has a step; or the offsets were changed, and are not valid.
+            TypeError: The column has rank 0, or the index is none of these.
+            ValueError: The offsets were changed, and are not valid.
 
         Example:
             >>> column = BytesColumn(b"catdog", [0, 3, 3, 6])
-            >>> column[-1], column[:2].to_list()
-            (b'dog', [b'cat', b''])
+            >>> column[-1], column[:2].to_list(), column[::-1].to_list()
+            (b'dog', [b'cat', b''], [b'dog', b'', b'cat'])
+            >>> column[column != b""].to_list()
+            [b'cat', b'dog']
         """
         row_shape = self.shape[1:]
         size = math.prod(row_shape)
-        if isinstance(index, slice):
-            begin, end = _slice_bounds(index, len(self))
-            offsets = self.offsets[begin * size : end * size + 1]
-            return BytesColumn._trusted(self.data, offsets, (end - begin, *row_shape))
-        i = _row(index, len(self))
+        rows = chosen_rows(index, len(self))
+        if isinstance(rows, slice):
+            offsets = self.offsets[rows.start * size : rows.stop * size + 1]
+            return BytesColumn._trusted(self.data, offsets, (rows.stop - rows.start, *row_shape))
+        if isinstance(rows, np.ndarray):
+            strings = self.take((rows[:, None] * size + np.arange(size)).reshape(-1))
+            return BytesColumn._trusted(strings.data, strings.offsets, (len(rows), *row_shape))
+        i = rows
         if row_shape:
             offsets = self.offsets[i * size : (i + 1) * size + 1]
             return BytesColumn._trusted(self.data, offsets, row_shape)
@@ -156,11 +163,8 @@ class BytesColumn:
         begins, ends = self.offsets[:-1][indices], self.offsets[1:][indices]
         if ((begins < 0) | (ends < begins) | (ends > len(self.data))).any():
             raise ValueError("offsets must not decrease, and stay within the data")
-        sizes = ends - begins
-        offsets = to_splits(sizes)
-        where = np.repeat(begins - offsets[:-1], sizes)
-        where += np.arange(len(where), dtype=np.int64)
-        return BytesColumn._trusted(self.data[where], offsets, (len(sizes),))
+        where, offsets = joined_ranges(begins, ends - begins)
+        return BytesColumn._trusted(self.data[where], offsets, (len(begins),))
 
     def to_numpy(self) -> npt.NDArray[np.object_]:
         """The strings as objects.
@@ -195,6 +199,16 @@ class BytesColumn:
         array = self.to_numpy()
         return array if dtype is None else array.astype(dtype)
 
+    def __eq__(self, other: object) -> npt.NDArray[np.bool_]:  # type: ignore[override]
+        equal: npt.NDArray[np.bool_] = self.to_numpy() == np.asarray(other, object)
+        return equal
+
+    def __ne__(self, other: object) -> npt.NDArray[np.bool_]:  # type: ignore[override]
+        different: npt.NDArray[np.bool_] = self.to_numpy() != np.asarray(other, object)
+        return different
+
+    __hash__: ClassVar[None]  # type: ignore[assignment]
+
     def __reduce__(self) -> tuple[Any, ...]:
         """Pickles the bytes of these strings alone: a slice shares the data of the whole column."""
         data, offsets = self.data, self.offsets
@@ -222,6 +236,8 @@ if TYPE_CHECKING:
 @public
 class SparseTensor(NamedTuple):
     """Values, and their places in an otherwise empty array.
+
+    ``==`` is refused: compare ``to_dense()``, or the attributes. There is no hash.
 
     Attributes:
         indices: int64 of shape ``(n, rank)``, in row-major order.
@@ -303,10 +319,20 @@ class SparseTensor(NamedTuple):
         make = import_module("scipy.sparse").coo_array
         return make((self.values, tuple(self.indices.T)), shape=self.shape)
 
+    def __eq__(self, other: object) -> NoReturn:
+        raise TypeError(
+            "SparseTensors have no ==; compare to_dense(), or indices, values and dense_shape"
+        )
+
+    def __ne__(self, other: object) -> NoReturn:
+        self.__eq__(other)
+
 
 @public
 class RaggedTensor:
     """Rows of different lengths: row i is ``values[row_splits[i]:row_splits[i + 1]]``.
+
+    ``==`` is refused: compare ``to_list()``, or the attributes. There is no hash.
 
     Args:
         values: The values of all rows: an array, a BytesColumn, or a RaggedTensor for rows of rows.
@@ -336,7 +362,7 @@ class RaggedTensor:
         self.values: Array | BytesColumn | RaggedTensor = (
             as_array(values) if isinstance(values, list) else values
         )
-        self.row_splits: IntegerArray = _as_splits(row_splits)
+        self.row_splits: IntegerArray = as_row_splits(row_splits)
         if type(self.row_splits) is np.ndarray:  # tensors of other libraries may be on a device
             if self.row_splits.ndim != 1 or not self.row_splits.size:
                 raise ValueError("row_splits must be of rank 1 and hold one entry more than rows")
@@ -399,18 +425,47 @@ class RaggedTensor:
         return len(self.row_splits) - 1
 
     @overload
-    def __getitem__(self, index: int) -> Array | BytesColumn | RaggedTensor: ...
+    def __getitem__(self, index: RowNumber) -> Array | BytesColumn | RaggedTensor: ...
     @overload
-    def __getitem__(self, index: slice) -> RaggedTensor: ...
-    def __getitem__(self, index: int | slice) -> Array | BytesColumn | RaggedTensor:
-        """Row i, or the rows of a slice without a step, as views of the values."""
-        if isinstance(index, slice):
-            begin, end = _slice_bounds(index, len(self))
-            splits = self.row_splits[begin : end + 1]
-            part: Any = self.values[int(splits[0]) : int(splits[-1])]
-            return RaggedTensor._trusted(part, splits - splits[0])
-        i = _row(index, len(self))
-        return self.values[int(self.row_splits[i]) : int(self.row_splits[i + 1])]
+    def __getitem__(self, index: Rows) -> RaggedTensor: ...
+    def __getitem__(self, index: RowNumber | Rows) -> Array | BytesColumn | RaggedTensor:
+        """Row i, or several rows.
+
+        Args:
+            index: A number, counted from the end if negative; a slice; or, as of an array, numbers
+                or a bool for each row, in a list or an array of rank 1.
+
+        Returns:
+            The values of a row; of several rows a RaggedTensor. A row and a slice without a step
+            are views of the values, others are copies.
+
+        Raises:
+            IndexError: There is no such row.
+            TypeError: The index is none of these.
+            ValueError: The row splits cannot count as many values as were chosen.
+
+        Example:
+            >>> ragged = RaggedTensor(np.array([1, 2, 3]), np.array([0, 2, 2, 3]))
+            >>> ragged[-1].tolist(), ragged[1:].to_list(), ragged[::-2].to_list()
+            ([3], [[], [3]], [[3], [1, 2]])
+        """
+        rows = chosen_rows(index, len(self))
+        splits: Any = self.row_splits
+        if isinstance(rows, int):
+            return self.values[int(splits[rows]) : int(splits[rows + 1])]
+        part: Any = self.values
+        if isinstance(rows, slice):
+            splits = splits[rows.start : rows.stop + 1]
+            part = part[int(splits[0]) : int(splits[-1])]
+            return self._trusted(part, splits - splits[0])
+        numbers: Array = np.asarray(splits)
+        begins = numbers[:-1][rows]
+        where, chosen = joined_ranges(begins, numbers[1:][rows] - begins)
+        if chosen[-1] > np.iinfo(numbers.dtype).max:
+            raise ValueError(f"row_splits of {numbers.dtype} cannot count {chosen[-1]} values")
+        made = chosen.astype(numbers.dtype)
+        of_torch = not isinstance(splits, np.ndarray)
+        return self._trusted(part[where], splits.new_tensor(made) if of_torch else made)
 
     def __iter__(self) -> Iterator[Array | BytesColumn | RaggedTensor]:
         return (self[i] for i in range(len(self)))
@@ -422,6 +477,14 @@ class RaggedTensor:
         """The first rows as a table, for notebooks."""
         return html_of(self)
 
+    def __eq__(self, other: object) -> NoReturn:
+        raise TypeError("RaggedTensors have no ==; compare to_list(), or values and row_splits")
+
+    def __ne__(self, other: object) -> NoReturn:
+        self.__eq__(other)
+
+    __hash__: ClassVar[None]  # type: ignore[assignment]
+
     def __repr__(self) -> str:
         count = len(self.flat_values)
         shown = self.to_list() if count <= 20 and len(self) <= 20 else f"{count} values"
@@ -431,42 +494,3 @@ class RaggedTensor:
 def _values_dtype(values: Values) -> np.dtype[Any]:
     values = as_array(values) if isinstance(values, list) else values
     return getattr(values, "dtype", np.dtype(object))
-
-
-def _row(index: int, count: int) -> int:
-    """A row's number, also of an index that counts from the end."""
-    try:
-        number = as_index(index)
-    except TypeError:
-        found = type(index).__name__
-        raise TypeError(f"expected a row number or a slice, found {found}") from None
-    if not -count <= number < count:
-        raise IndexError(f"row {number} of {count} rows")
-    return number % count
-
-
-def _sizes(shape: Any) -> tuple[int, ...]:
-    """A shape as Python's integers: those of numpy overflow."""
-    refuse_unordered("shape", shape)
-    try:
-        return tuple(map(as_index, shape))
-    except TypeError:
-        found = type(shape).__name__
-        raise TypeError(f"shape must be a tuple of integers, found {found}") from None
-
-
-def _slice_bounds(index: slice, count: int) -> tuple[int, int]:
-    begin, end, step = slice_indices(index, count)
-    if step != 1:
-        raise ValueError("slices of rows have no step")
-    return begin, max(begin, end)
-
-
-def _as_splits(row_splits: Any) -> IntegerArray:
-    """Row splits as an array of integers; tensors of other libraries stay what they are."""
-    if isinstance(row_splits, np.ndarray):
-        convert = row_splits.dtype.kind not in "iu"
-    else:
-        convert = isinstance(row_splits, (list, tuple))
-    splits: IntegerArray = int64_array("row_splits", row_splits) if convert else row_splits
-    return splits
