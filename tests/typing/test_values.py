@@ -18,10 +18,13 @@ sys.path.remove(str(DOCS))
 
 # This list may not grow. An entry is a public name and why no type can be said of it.
 VALUES = {
-    # A scalar or an array, by the shapes of the features; of mixed features also other columns.
+    # A scalar or an array, by the shapes of the features; of mixed features an array or another
+    # column, by the key.
     "Parser.__init__": "the values of a single Example",
     "SequenceParser": "the values of a single SequenceExample",
+    "SequenceParser.__init__": "the values of mixed features",
     "parse_example": "the values of a single Example, which it takes too",
+    "parse_sequence_example": "the values of mixed features",
     "parse_single_example": "the values of an Example",
     "parse_single_sequence_example": "the values of a SequenceExample",
     "Dataset.parse_example": "the values of an Example, or of a batch of them",

@@ -29,7 +29,7 @@ if TYPE_CHECKING:
         SupportsSerialize,
         Value,
     )
-    from tfwire._examples.column_types import BytesColumn, Messages, RaggedTensor, SparseTensor
+    from tfwire._examples.column_types import Messages, RaggedTensor, SparseTensor
     from tfwire._parsing.features import AnySparseFeature, DenseFeature, RaggedFeature
 
 Key = TypeVar("Key")
@@ -73,14 +73,6 @@ class Parser(BaseParser[Batch, Single]):
     ) -> None: ...
     @overload
     def __init__(
-        self: Parser[dict[Key, Array | BytesColumn], dict[Key, Value]],
-        features: Mapping[Key, DenseFeature],
-        *,
-        bytes_as: BytesAs,
-        empty_is_missing: bool = False,
-    ) -> None: ...
-    @overload
-    def __init__(
         self: Parser[dict[Key, SparseTensor], dict[Key, SparseTensor]],
         features: Mapping[Key, AnySparseFeature],
         *,
@@ -89,7 +81,7 @@ class Parser(BaseParser[Batch, Single]):
     ) -> None: ...
     @overload
     def __init__(
-        self: Parser[dict[Key, RaggedTensor], dict[Key, Array | BytesColumn | RaggedTensor]],
+        self: Parser[dict[Key, RaggedTensor], dict[Key, Value]],
         features: Mapping[Key, RaggedFeature],
         *,
         bytes_as: BytesAs = "object",
@@ -97,20 +89,10 @@ class Parser(BaseParser[Batch, Single]):
     ) -> None: ...
     @overload
     def __init__(
-        self: Parser[dict[Key, Array | SparseTensor | RaggedTensor], dict[Key, Value]],
+        self: Parser[dict[Key, Value], dict[Key, Value]],
         features: Mapping[Key, AnyFeature],
         *,
-        bytes_as: Literal["object"] = "object",
-        empty_is_missing: bool = False,
-    ) -> None: ...
-    @overload
-    def __init__(
-        self: Parser[
-            dict[Key, Array | BytesColumn | SparseTensor | RaggedTensor], dict[Key, Value]
-        ],
-        features: Mapping[Key, AnyFeature],
-        *,
-        bytes_as: BytesAs,
+        bytes_as: BytesAs = "object",
         empty_is_missing: bool = False,
     ) -> None: ...
     def __init__(
@@ -175,20 +157,11 @@ class SequenceParser(
     ) -> None: ...
     @overload
     def __init__(
-        self: SequenceParser[Key, Array | SparseTensor | RaggedTensor],
+        self: SequenceParser[Key, Value],
         context_features: Mapping[Key, AnyFeature] | None = None,
         sequence_features: Mapping[Key, AnyFeature] | None = None,
         *,
-        bytes_as: Literal["object"] = "object",
-        empty_is_missing: bool = False,
-    ) -> None: ...
-    @overload
-    def __init__(
-        self: SequenceParser[Key, Array | BytesColumn | SparseTensor | RaggedTensor],
-        context_features: Mapping[Key, AnyFeature] | None = None,
-        sequence_features: Mapping[Key, AnyFeature] | None = None,
-        *,
-        bytes_as: BytesAs,
+        bytes_as: BytesAs = "object",
         empty_is_missing: bool = False,
     ) -> None: ...
     def __init__(
@@ -254,7 +227,7 @@ def parse_example(
     features: Mapping[Key, AnyFeature],
     example_names: Names = None,
     name: str | None = None,
-) -> dict[Key, Array | SparseTensor | RaggedTensor]: ...
+) -> dict[Key, Value]: ...
 def parse_example(
     serialized: Messages | bytes | bytearray | memoryview,
     features: Mapping[Key, AnyFeature],
@@ -354,11 +327,7 @@ def parse_sequence_example(
     sequence_features: Mapping[Key, AnyFeature] | None = None,
     example_names: Names = None,
     name: str | None = None,
-) -> tuple[
-    dict[Key, Array | SparseTensor | RaggedTensor],
-    dict[Key, Array | SparseTensor | RaggedTensor],
-    dict[Key, npt.NDArray[np.int64]],
-]: ...
+) -> tuple[dict[Key, Value], dict[Key, Value], dict[Key, npt.NDArray[np.int64]]]: ...
 def parse_sequence_example(
     serialized: Messages,
     context_features: Mapping[Key, AnyFeature] | None = None,
