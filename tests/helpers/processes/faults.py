@@ -144,14 +144,14 @@ def run(scenario, n, action, forever=False):
     return status, was_reached
 
 
-def every(scenario, action, forever=False, stride=1, limit=2000):
-    """Runs a scenario for n = 1, 2, ... until it makes fewer than n calls; with a stride, for some
-    of these.
+def every(scenario, action, forever=False, stride=1, first=1, limit=2000):
+    """Runs a scenario for n = first, first + 1, ... until it makes fewer than n calls; with a
+    stride, for some of these.
 
     Yields:
         n, and how it ended.
     """
-    for n in range(random.randint(1, stride), limit, stride):
+    for n in range(first + random.randrange(stride), limit, stride):
         status, reached = run(scenario, n, action, forever)
         if not reached:
             assert status == DONE

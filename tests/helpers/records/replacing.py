@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 
 import tfwire as tfw
+from helpers.processes import faults
 from helpers.reference import read
 from tfwire._records.reading.publishing_markers import MARKER
 
@@ -58,6 +59,11 @@ PATTERN = "p-{shard}-of-{shards}"
 def write_set(folder, records, num_shards=3):
     with tfw.ShardedWriter(folder / PATTERN, num_shards=num_shards, index=True) as writer:
         writer.write_many(records)
+
+
+def kills(folder, stride, action=faults.kill):
+    """Kills a process that publishes NEW, at some calls from soon before it renames files on."""
+    return faults.every(lambda: write_set(folder, NEW), action, stride=stride, first=150)
 
 
 def files_in(folder):

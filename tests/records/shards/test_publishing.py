@@ -24,6 +24,7 @@ from helpers.records.replacing import (
     SINGLE,
     files_in,
     hidden,
+    kills,
     records_in,
     write_set,
 )
@@ -199,7 +200,7 @@ def test_a_recovery_that_is_stopped_is_done_again(folder, action):
     folder, restore = folder
     before = restore()
     stopped = 0
-    for n, _ in faults.every(lambda: write_set(folder, NEW), faults.kill, stride=5):
+    for n, _ in kills(folder, 5):
         left = {path: path.stat().st_size for path in folder.glob(MARKER)}
         if any(left.values()):
             for m in (1, 5, 9, random.randrange(10, 40)):
@@ -358,7 +359,7 @@ def test_the_next_writer_cleans_up(tmp_path):
     before = files_in(tmp_path)
     wanted = {f"p-{i}-of-3": NEW[i::3] for i in range(3)}
     restored = 0
-    for _ in faults.every(lambda: write_set(tmp_path, NEW), faults.kill, stride=5):
+    for _ in kills(tmp_path, 5):
         if os.path.exists(tmp_path / MARKER):
             with tfw.ShardedWriter(tmp_path / "other-{shard}", num_shards=1) as writer:
                 found = files_in(tmp_path)
@@ -390,7 +391,7 @@ def test_where_files_cannot_have_two_names_the_set_is_safe_all_the_same(tmp_path
     monkeypatch.setattr(os, "link", fail)
     write_set(tmp_path, OLD)
     before = files_in(tmp_path)
-    for n, _ in faults.every(lambda: write_set(tmp_path, NEW), faults.kill_after, stride=3):
+    for n, _ in kills(tmp_path, 3, faults.kill_after):
         if recover_shards(tmp_path):
             assert before == files_in(tmp_path), n
         for name, data in before.items():
@@ -415,7 +416,7 @@ def test_files_of_somebody_else_survive_a_recovery(tmp_path, write):
     """They were written after the kill, by a program that knows of no marker."""
     write_set(tmp_path, OLD)
     recovered = 0
-    for _ in faults.every(lambda: write_set(tmp_path, NEW), faults.kill, stride=6):
+    for _ in kills(tmp_path, 6):
         if os.path.exists(tmp_path / MARKER):
             write(tmp_path / "p-0-of-3", b"somebody else's")
             recovered += bool(recover_shards(tmp_path))
