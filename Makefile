@@ -10,6 +10,8 @@ PIP = -m pip install --quiet --disable-pip-version-check
 
 # Tests start the command and other programs as a user would; they find the package in src.
 export PYTHONPATH = $(CURDIR)/src
+# And keep byte code, whatever the environment says: tests are collected in a third of the time.
+export PYTHONDONTWRITEBYTECODE =
 
 READY = $(VENV)/.ready
 ORACLE_READY = $(ORACLE)/.ready

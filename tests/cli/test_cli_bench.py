@@ -53,6 +53,18 @@ def test_readers_agree_on_the_number_of_records(path):
             assert 3000 == sum(reader.read(Subject(str(path), "", schema))), reader
 
 
+def test_a_reader_that_fails_is_told(path, monkeypatch):
+    def fail(file):
+        raise KeyError("\x1b[31m" + "x" * 1000)
+        yield
+
+    monkeypatch.setattr("tfwire.cli._speed.READERS", [READERS[0]._replace(read=fail)])
+    (row,) = map(json.loads, bench(path, "--json").splitlines())
+    assert row["problem"].startswith("KeyError: ")
+    assert row["problem"].isprintable()
+    assert len(row["problem"]) < 100
+
+
 def test_sequence_examples_are_parsed(tmp_path):
     path = tmp_path / "data"
     messages = [tfw.encode_sequence_example({"n": i}, {"s": [[1], [i]]}) for i in range(100)]
