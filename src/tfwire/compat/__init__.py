@@ -8,7 +8,7 @@ docs/differences.md what differs.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from typing import Any
 
 import tfwire as _tfw
@@ -65,11 +65,11 @@ from tfwire.compat._decoding import (
 )
 from tfwire.compat._errors import Namespace as _Namespace, errors, missing as _missing
 from tfwire.compat._graph.fifo import FIFOQueue as _FIFOQueue
-from tfwire.compat._graph.session import deferred as _deferred, deferring_all as _deferring_all
-from tfwire.compat._graph.v1_iterators import (
+from tfwire.compat._graph.graph_inputs import (
     GraphIterator as _GraphIterator,
     graph_iterator as _graph_iterator,
 )
+from tfwire.compat._graph.session import deferred as _deferred, deferring_all as _deferring_all
 from tfwire.compat._images import (
     convert_image_dtype,
     decode_image,
@@ -288,46 +288,24 @@ class TFRecordCompressionType:
 
 TFRecordOptions = _tfw.TFRecordOptions
 
-_RECORDS: Mapping[str, Any] = {
-    "TFRecordWriter": TFRecordWriter,
-    "TFRecordOptions": TFRecordOptions,
-    "TFRecordCompressionType": TFRecordCompressionType,
-    "tf_record_iterator": tf_record_iterator,
-}
-
-_FEATURES: Mapping[str, Any] = {
-    "FixedLenFeature": FixedLenFeature,
-    "FixedLenSequenceFeature": FixedLenSequenceFeature,
-    "RaggedFeature": RaggedFeature,
-    "SparseFeature": SparseFeature,
-    "VarLenFeature": VarLenFeature,
-}
-_IMAGE_FORMATS: Mapping[str, Any] = {
-    "decode_jpeg": decode_jpeg,
-    "decode_png": decode_png,
-    "decode_image": decode_image,
-}
+_RECORDS: tuple[Any, ...] = (
+    *(TFRecordWriter, TFRecordOptions, TFRecordCompressionType),
+    tf_record_iterator,
+)
+_IMAGE_FORMATS: tuple[Any, ...] = (decode_jpeg, decode_png, decode_image)
 
 io: _Namespace = _Namespace(
     "io",
-    **_RECORDS,
-    **_FEATURES,
-    **_IMAGE_FORMATS,
-    parse_example=parse_example,
-    parse_single_example=parse_single_example,
-    parse_sequence_example=parse_sequence_example,
-    parse_single_sequence_example=parse_single_sequence_example,
-    serialize_tensor=serialize_tensor,
-    parse_tensor=parse_tensor,
-    decode_raw=decode_raw,
-    decode_json_example=decode_json_example,
-    read_file=read_file,
-    write_file=write_file,
-    matching_files=matching_files,
+    *_RECORDS,
+    *_IMAGE_FORMATS,
+    *(FixedLenFeature, FixedLenSequenceFeature, RaggedFeature, SparseFeature, VarLenFeature),
+    *(parse_example, parse_single_example, parse_sequence_example, parse_single_sequence_example),
+    *(serialize_tensor, parse_tensor, decode_raw, decode_json_example),
+    *(read_file, write_file, matching_files),
     gfile=_gfile,
 )
-python_io: _Namespace = _Namespace("python_io", **_RECORDS)
-queue: _Namespace = _Namespace("queue", FIFOQueue=_FIFOQueue)
+python_io: _Namespace = _Namespace("python_io", *_RECORDS)
+queue: _Namespace = _Namespace("queue", _FIFOQueue)
 train: _Namespace = _Namespace(
     "train",
     **{name: getattr(_train, name) for name in vars(_train)["__all__"] if name[0].isupper()},
@@ -335,35 +313,28 @@ train: _Namespace = _Namespace(
 )
 image: _Namespace = _Namespace(
     "image",
-    **_IMAGE_FORMATS,
-    convert_image_dtype=convert_image_dtype,
-    resize_with_crop_or_pad=resize_with_crop_or_pad,
+    *_IMAGE_FORMATS,
+    convert_image_dtype,
+    resize_with_crop_or_pad,
     resize_image_with_crop_or_pad=resize_with_crop_or_pad,
 )
 sparse: _Namespace = _Namespace(
     "sparse",
-    SparseTensor=SparseTensor,
+    SparseTensor,
     reorder=sparse_reorder,
     to_dense=_sparse_to_dense,
     to_indicator=sparse_to_indicator,
 )
 sparse_tensor_to_dense = _sparse_to_dense
 math: _Namespace = _Namespace(
-    "math",
-    **_BINARY,
-    **_UNARY,
-    **_REDUCTIONS,
-    argmax=argmax,
-    argmin=argmin,
-    clip_by_value=clip_by_value,
-    cumsum=cumsum,
+    "math", *(argmax, argmin, clip_by_value, cumsum), **_BINARY, **_UNARY, **_REDUCTIONS
 )
 globals().update({**_BINARY, **_UNARY, **_REDUCTIONS, **_CHECKS})  # tf.add and so on
 dtypes: _Namespace = _Namespace(
     "dtypes",
-    DType=DType,
-    as_dtype=as_dtype,
-    cast=cast,
+    DType,
+    as_dtype,
+    cast,
     **{name: value for name, value in list(globals().items()) if isinstance(value, DType)},
 )
 newaxis = None

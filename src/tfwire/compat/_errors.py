@@ -149,10 +149,16 @@ INSTEAD = {
 
 
 class Namespace(SimpleNamespace):
-    """Names under ``tf.``; the error of a missing name says what to use instead."""
+    """Names under ``tf.``; the error of a missing name says what to use instead.
 
-    def __init__(self, path: str, **names: Any) -> None:
-        super().__init__(**names)
+    Args:
+        path: What comes between ``tf.`` and the names.
+        named: Functions and classes, under their own names.
+        names: What else there is.
+    """
+
+    def __init__(self, path: str, *named: Any, **names: Any) -> None:
+        super().__init__(**{one.__name__: one for one in named}, **names)
         self.__dict__["_path"] = path
 
     def __getattr__(self, name: str) -> Any:
@@ -459,16 +465,10 @@ def refusing_values(function: Function) -> Function:
 
 errors: Namespace = Namespace(
     "errors",
+    *(AbortedError, AlreadyExistsError, CancelledError, DataLossError, DeadlineExceededError),
+    *(FailedPreconditionError, InternalError, InvalidArgumentError, NotFoundError),
+    *(OutOfRangeError, PermissionDeniedError, ResourceExhaustedError),
+    *(UnauthenticatedError, UnavailableError, UnimplementedError, UnknownError),
     OpError=Error,
-    DataLossError=DataLossError,
-    **{
-        cls.__name__: cls
-        for cls in (
-            *(AbortedError, AlreadyExistsError, CancelledError, DeadlineExceededError),
-            *(FailedPreconditionError, InternalError, InvalidArgumentError, NotFoundError),
-            *(OutOfRangeError, PermissionDeniedError, ResourceExhaustedError),
-            *(UnauthenticatedError, UnavailableError, UnimplementedError, UnknownError),
-        )
-    },
     **_CODES,
 )

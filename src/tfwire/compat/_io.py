@@ -13,8 +13,8 @@ import tfwire as tfw
 from tfwire import DataLossError, RecordPosition
 from tfwire._interface.files import AS_TENSORFLOW, check_ends
 from tfwire._interface.messages import InvalidArgumentError
+from tfwire.compat._calls import accepting
 from tfwire.compat._constants import STRING, is_tensor, scalar_string, string_array, to_array
-from tfwire.compat._earlier import accepting
 from tfwire.compat._errors import (
     ClosedError,
     Explained,
@@ -338,15 +338,14 @@ class GFile(Explained):
         self.close()
 
 
-_CURRENT = {
-    function.__name__: function
-    for function in (copy, exists, glob, isdir, join, listdir, makedirs, mkdir)
-    + (remove, rename, rmtree, stat, walk)
-}
-gfile: Namespace = Namespace("io.gfile", GFile=GFile, **_CURRENT)
+gfile: Namespace = Namespace(
+    "io.gfile",
+    *(GFile, copy, exists, glob, isdir, join, listdir, makedirs, mkdir),
+    *(remove, rename, rmtree, stat, walk),
+)
 gfile_v1: Namespace = Namespace(
     "gfile",
-    GFile=GFile,
+    GFile,
     FastGFile=GFile,
     Open=GFile,
     Copy=accepting(copy, oldpath="src", newpath="dst"),

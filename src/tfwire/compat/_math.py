@@ -349,11 +349,10 @@ CHECKS: dict[str, Any] = {
     "assert_non_positive": _sign("non_positive", lambda x: x <= 0),
     **{
         function.__name__: function
-        for function in (Assert, assert_near, assert_rank, assert_rank_at_least, assert_rank_in)
+        for function in (
+            *(Assert, assert_near, assert_rank, assert_rank_at_least, assert_rank_in),
+            *(assert_scalar, assert_shapes, assert_type, check_numerics),
+        )
     },
-    "assert_scalar": assert_scalar,
-    "assert_shapes": assert_shapes,
-    "assert_type": assert_type,
-    "check_numerics": check_numerics,
 }
 debugging: Namespace = Namespace("debugging", **CHECKS)

@@ -110,10 +110,5 @@ def map_structure(func: Callable[..., Any], *structure: Any, **kwargs: Any) -> A
 
 
 nest: Namespace = Namespace(
-    "nest",
-    assert_same_structure=assert_same_structure,
-    flatten=flatten,
-    is_nested=is_nested,
-    map_structure=map_structure,
-    pack_sequence_as=pack_sequence_as,
+    "nest", assert_same_structure, flatten, is_nested, map_structure, pack_sequence_as
 )

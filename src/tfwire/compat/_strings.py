@@ -328,19 +328,8 @@ def _text(value: Any, pattern: str) -> str:
 
 strings: Namespace = Namespace(
     "strings",
-    as_string=as_string,
-    bytes_split=bytes_split,
-    join=join,
-    length=length,
-    lower=lower,
-    reduce_join=reduce_join,
-    regex_full_match=regex_full_match,
-    regex_replace=regex_replace,
-    split=split,
-    strip=strip,
-    substr=substr,
-    to_number=to_number,
-    upper=upper,
+    *(as_string, bytes_split, join, length, lower, reduce_join, regex_full_match, regex_replace),
+    *(split, strip, substr, to_number, upper),
 )
 
 

@@ -13,9 +13,18 @@ from typing import Any
 from tfwire.compat._data.namespace import data as _tf_data
 from tfwire.compat._data.transformations import Options
 from tfwire.compat._errors import Namespace, missing
-from tfwire.compat._graph import batch_queues, fifo, queues, v1_iterators
+from tfwire.compat._graph import batch_queues, fifo, graph_inputs, queues
 from tfwire.compat._graph.fifo import GraphFIFOQueue
-from tfwire.compat._graph.placeholders import placeholder, placeholder_with_default
+from tfwire.compat._graph.graph_inputs import (
+    Graph,
+    disable_eager_execution,
+    enable_eager_execution,
+    executing_eagerly,
+    get_default_graph,
+    placeholder,
+    placeholder_with_default,
+    reset_default_graph,
+)
 from tfwire.compat._graph.queues import Coordinator
 from tfwire.compat._graph.readers import (
     FixedLengthRecordReader,
@@ -31,14 +40,6 @@ from tfwire.compat._graph.session import (
     get_default_session,
     group,
     no_op,
-)
-from tfwire.compat._graph.v1_iterators import (
-    Graph,
-    disable_eager_execution,
-    enable_eager_execution,
-    executing_eagerly,
-    get_default_graph,
-    reset_default_graph,
 )
 
 __all__ = [
@@ -119,12 +120,12 @@ TRAIN: dict[str, Any] = {
 }
 
 _DATA: dict[str, Any] = {
-    "Iterator": v1_iterators.GraphIterator,
+    "Iterator": graph_inputs.GraphIterator,
     "Options": Options,
     "get_output_shapes": lambda dataset_or_iterator: dataset_or_iterator.output_shapes,
     "get_output_types": lambda dataset_or_iterator: dataset_or_iterator.output_types,
-    "make_initializable_iterator": v1_iterators.make_initializable_iterator,
-    "make_one_shot_iterator": v1_iterators.make_one_shot_iterator,
+    "make_initializable_iterator": graph_inputs.make_initializable_iterator,
+    "make_one_shot_iterator": graph_inputs.make_one_shot_iterator,
 }
 
 

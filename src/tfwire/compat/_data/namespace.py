@@ -88,8 +88,10 @@ _METHODS = (
 
 experimental: Namespace = Namespace(
     "data.experimental",
-    **{name: _applying(name) for name in _METHODS},
+    Optional,
+    get_next_as_optional,
     AUTOTUNE=AUTOTUNE,
+    **{name: _applying(name) for name in _METHODS},
     AutoShardPolicy=SimpleNamespace(OFF=-1, AUTO=0, FILE=1, DATA=2, HINT=3),
     AutotuneAlgorithm=SimpleNamespace(
         DEFAULT=0, HILL_CLIMB=1, GRADIENT_DESCENT=2, MAX_PARALLELISM=3
@@ -100,7 +102,6 @@ experimental: Namespace = Namespace(
     ExternalStatePolicy=SimpleNamespace(WARN=0, IGNORE=1, FAIL=2),
     INFINITE_CARDINALITY=INFINITE,
     OptimizationOptions=transformations.OptimizationOptions,
-    Optional=Optional,
     RandomDataset=Dataset.random,
     TFRecordWriter=DatasetWriter,
     ThreadingOptions=transformations.ThreadingOptions,
@@ -110,7 +111,6 @@ experimental: Namespace = Namespace(
     choose_from_datasets=Dataset.choose_from_datasets,
     dense_to_ragged_batch=_applying("ragged_batch"),
     enumerate_dataset=_applying("enumerate"),
-    get_next_as_optional=get_next_as_optional,
     get_single_element=lambda dataset: dataset.get_single_element(),
     get_structure=lambda dataset_or_iterator: dataset_or_iterator.element_spec,
     load=Dataset.load,
@@ -125,16 +125,16 @@ experimental: Namespace = Namespace(
 
 data: Namespace = Namespace(
     "data",
+    Dataset,
+    DatasetSpec,
+    FixedLengthRecordDataset,
+    Iterator,
+    TFRecordDataset,
+    TextLineDataset,
     AUTOTUNE=AUTOTUNE,
-    Dataset=Dataset,
-    DatasetSpec=DatasetSpec,
-    FixedLengthRecordDataset=FixedLengthRecordDataset,
+    experimental=experimental,
     INFINITE_CARDINALITY=INFINITE,
-    Iterator=Iterator,
     Options=transformations.Options,
-    TFRecordDataset=TFRecordDataset,
-    TextLineDataset=TextLineDataset,
     ThreadingOptions=transformations.ThreadingOptions,
     UNKNOWN_CARDINALITY=UNKNOWN,
-    experimental=experimental,
 )

@@ -10,10 +10,10 @@ from typing import Any
 import numpy as np
 
 from tfwire._interface.messages import integer
+from tfwire.compat._calls import parts
 from tfwire.compat._constants import to_array, to_numpy
 from tfwire.compat._data.dataset import Dataset
 from tfwire.compat._errors import OutOfRangeError
-from tfwire.compat._graph.outputs import parts
 from tfwire.compat._graph.queues import SessionSource
 from tfwire.compat._graph.session import Evaluation, Next
 from tfwire.compat._ops import boolean_mask

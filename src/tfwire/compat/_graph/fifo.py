@@ -22,9 +22,9 @@ from tfwire.compat._errors import (
     Explained,
     OutOfRangeError,
 )
+from tfwire.compat._graph.graph_inputs import executing_eagerly, graphs_by_default
 from tfwire.compat._graph.queues import SessionSource
 from tfwire.compat._graph.session import Deferred, Evaluation, Operation, deferred
-from tfwire.compat._graph.v1_iterators import executing_eagerly, graphs_by_default
 from tfwire.compat._ops import stack
 from tfwire.compat._tensor import Tensor, TensorShape
 from tfwire.typing import DType

@@ -15,10 +15,10 @@ from typing import Any
 import numpy as np
 
 from tfwire._interface.messages import integer
+from tfwire.compat._calls import parts
 from tfwire.compat._constants import to_array, to_numpy
 from tfwire.compat._data.dataset import Dataset
 from tfwire.compat._errors import Explained, OutOfRangeError
-from tfwire.compat._graph.outputs import parts
 from tfwire.compat._graph.session import (
     Deferred,
     Evaluation,

@@ -10,15 +10,14 @@ from contextlib import contextmanager
 from types import FunctionType
 from typing import Any
 
+from tfwire.compat._calls import EARLIER, parts, renamed, result_structure
 from tfwire.compat._decoding import RaggedTensor, SparseTensor
-from tfwire.compat._earlier import EARLIER, renamed
 from tfwire.compat._errors import (
     Explained,
     FailedPreconditionError,
     OutOfRangeError,
     translating_files,
 )
-from tfwire.compat._graph import outputs
 from tfwire.compat._tensor import Tensor, TensorShape
 
 
@@ -208,7 +207,7 @@ def rebuilt(function: Callable[[Any], Any], structure: Any) -> Any:
 def defer_call(function: Callable[..., Any], args: Any, kwargs: Any) -> Any:
     """A call for later, in the structure that its result will have as far as that is known."""
     node = Deferred(function, *args, **kwargs)
-    return outputs.parts(node, outputs.result_structure(function.__name__, args, kwargs))
+    return parts(node, result_structure(function.__name__, args, kwargs))
 
 
 def deferred(function: Callable[..., Any], arguments: tuple[Any, Any]) -> Any:

@@ -1,4 +1,5 @@
-"""TensorFlow 1's iterators of datasets, and eager execution, which decides between two kinds.
+"""The inputs of a graph: placeholders, iterators of datasets; and eager execution, which decides
+between two kinds of iterators.
 
 Everything runs at once except queues, readers, placeholders and the iterators of
 ``dataset.make_one_shot_iterator()``, which belong to a graph. After ``enable_eager_execution``
@@ -12,12 +13,47 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Any
 
+from tfwire._interface.messages import InvalidArgumentError
 from tfwire._interface.pipelines import map_structure
-from tfwire.compat._graph.outputs import parts
+from tfwire.compat._calls import parts
 from tfwire.compat._graph.queues import SessionSource
-from tfwire.compat._graph.session import Evaluation, Next, Operation, Session
+from tfwire.compat._graph.session import Deferred, Evaluation, Next, Operation, Session
+from tfwire.compat._tensor import Tensor
 
 
+# ---- Placeholders -------------------------------------------------------------------------------
+class Placeholder(Deferred):
+    """A value that is fed to every run that needs it."""
+
+    def __init__(self, dtype: Any, default: Any = None) -> None:
+        super().__init__(Placeholder)
+        self.fed_dtype: Any = dtype
+        self._default = default
+
+    def _evaluate(self, evaluation: Evaluation) -> Any:
+        if self._default is None:
+            raise InvalidArgumentError(
+                None, None, f"You must feed a value for the placeholder {self.name!r}"
+            )
+        return Tensor(self._default)
+
+
+def placeholder(dtype: Any, shape: Any = None, name: str | None = None) -> Placeholder:
+    """A value that ``Session.run`` takes from ``feed_dict``."""
+    made = Placeholder(dtype)
+    made.set_shape(shape)
+    made.name = f"{name or 'Placeholder'}:0"
+    return made
+
+
+def placeholder_with_default(input: Any, shape: Any, name: str | None = None) -> Placeholder:
+    """A placeholder with a default value, for runs that do not feed it."""
+    made = Placeholder(None, input)
+    made.set_shape(shape)
+    return made
+
+
+# ---- Iterators ----------------------------------------------------------------------------------
 class GraphIterator(SessionSource):
     """The elements of a dataset as values of a graph: each run takes the next element.
 
