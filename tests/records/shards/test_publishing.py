@@ -33,7 +33,6 @@ from tfwire.sharding import recover_shards
 
 # ---- One file -----------------------------------------------------------------------------------
 
-
 # Of so many system calls one is hit by day; by night each of a single file, and of a set each
 # third. TFWIRE_FAULT_STRIDE=1 takes each of a set too, in minutes.
 SLOW_STRIDE = int(os.environ.get("TFWIRE_FAULT_STRIDE", "3"))
