@@ -39,7 +39,7 @@ _CONVERTING = {
             "_parsing/native_session.py",
             "_records/index/random_access.py",
         ),
-        *("_examples/pandas_columns.py", "compat/_constants.py", "compat/_tensor.py"),
+        *("_examples/missing.py", "compat/_constants.py", "compat/_tensor.py"),
     },
     "arrays already: their memory is put in order, or a scalar becomes an array": {
         *("_examples/dtypes.py", "_records/frames.py", "compat/_math.py", "compat/_decoding.py"),

@@ -15,6 +15,7 @@ from tfwire._examples.arrow_tables import batches_of_table
 from tfwire._examples.column_types import BytesColumn
 from tfwire._examples.encode_rows import RowEncoder, encode_row
 from tfwire._examples.encoder_inputs import inputs_from_columns, inputs_from_lists, inputs_from_rows
+from tfwire._examples.missing import columns_of_frame
 from tfwire._examples.native_encoder import (
     FRAME_ROOM,
     STRING_ROOM,
@@ -26,7 +27,6 @@ from tfwire._examples.native_encoder import (
     encode_whole_in_threads,
     native_inputs,
 )
-from tfwire._examples.pandas_columns import columns_of_frame
 from tfwire._examples.values import (
     FLOAT,
     INT64,

@@ -15,8 +15,7 @@ from tfwire._base.native import lib
 from tfwire._base.strings import strings_of_objects, to_splits
 from tfwire._examples.arrow_import import arrow_column, is_arrow
 from tfwire._examples.inputs import Input, Inputs
-from tfwire._examples.missing import absent_entries, is_missing
-from tfwire._examples.pandas_columns import array_of_pandas
+from tfwire._examples.missing import absent_entries, array_of_pandas, is_missing
 from tfwire._examples.values import (
     BYTES,
     FLOAT,

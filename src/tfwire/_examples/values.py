@@ -18,8 +18,7 @@ from tfwire._base.native import lib
 from tfwire._base.strings import bytes_array, strings_of_objects, to_splits
 from tfwire._base.text import quoted
 from tfwire._examples.arrow_import import arrow_column, is_arrow
-from tfwire._examples.missing import is_missing
-from tfwire._examples.pandas_columns import array_of_pandas
+from tfwire._examples.missing import array_of_pandas, is_missing
 
 Array = np.ndarray[Any, Any]
 Name = str | bytes | None  # the feature that an error message names, if any

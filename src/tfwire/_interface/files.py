@@ -25,8 +25,12 @@ from tfwire._records.files.compression import compression_name as compression_na
 from tfwire._records.files.paths import absolute as absolute, is_path as is_path
 from tfwire._records.files.urls import is_url as is_url
 from tfwire._records.frames import FRAME as FRAME, Packer as Packer, as_record as as_record
-from tfwire._records.index.file_format import offsets_of_lengths, read_contents, stale
-from tfwire._records.index.index_paths import index_beside as index_beside
+from tfwire._records.index.index_files import (
+    index_beside as index_beside,
+    offsets_of_lengths,
+    read_contents,
+    stale,
+)
 from tfwire._records.reading.options import AS_TENSORFLOW as AS_TENSORFLOW
 
 if TYPE_CHECKING:

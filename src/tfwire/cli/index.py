@@ -66,7 +66,7 @@ def _run(options: argparse.Namespace) -> int:
 
 def _save_path(name: str, options: argparse.Namespace) -> str:
     """Where the index of a file is saved."""
-    from tfwire._records.index.index_paths import index_beside
+    from tfwire._records.index.index_files import index_beside
 
     return f"{name}.idx" if options.text else index_beside(name)
 

@@ -21,7 +21,7 @@ from helpers.remote.object_server import (
     ObjectFileSystem,
     file_of,
 )
-from tfwire._records.index import file_format
+from tfwire._records.index import index_files
 
 pytestmark = pytest.mark.usefixtures("small")
 
@@ -151,7 +151,7 @@ def test_an_index_may_take_two_requests(monkeypatch, fetched):
     tfw.write_records("memory://set/a", RECORDS)
     index = tfw.RecordIndex.build("memory://set/a")
     index.save()
-    monkeypatch.setattr(file_format, "_FETCHED", fetched)
+    monkeypatch.setattr(index_files, "_FETCHED", fetched)
     assert index == tfw.RecordIndex.load("memory://set/a")
 
 

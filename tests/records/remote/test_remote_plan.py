@@ -11,7 +11,7 @@ import pytest
 import tfwire as tfw
 from helpers.paths import DOCS
 from helpers.remote.object_server import ObjectServer, file_of
-from tfwire._records.index.file_format import Contents, write_index
+from tfwire._records.index.index_files import Contents, write_index
 from tfwire._records.remote import read_ahead
 
 FILES, HOSTS, RECORDS, RECORD_BYTES = 10_000, 64, 1000, 150_000

@@ -10,7 +10,7 @@ import numpy as np
 from tfwire._base import system
 from tfwire._base.native import lib
 from tfwire._records.files.byte_sources import FileSource
-from tfwire._records.index.file_format import stale
+from tfwire._records.index.index_files import stale
 from tfwire._records.index.offset_checks import file_identity
 from tfwire._records.remote.random_ranges import RemoteFile
 

@@ -22,7 +22,7 @@ from tfwire._records.files.byte_sources import FileSource
 from tfwire._records.files.paths import Path, absolute
 from tfwire._records.files.urls import ObjectPath
 from tfwire._records.index.freshness import check_index
-from tfwire._records.index.index_paths import indexed_path, indexed_paths, open_indexed
+from tfwire._records.index.index_files import indexed_path, indexed_paths, open_indexed
 from tfwire._records.index.local_records import FileAccess, StreamAccess
 from tfwire._records.index.record_index import RecordIndex
 from tfwire._records.index.remote_records import RemoteAccess

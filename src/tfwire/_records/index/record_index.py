@@ -26,23 +26,21 @@ from tfwire._records.files.compression import (
 from tfwire._records.files.paths import Path, absolute, local_path
 from tfwire._records.files.urls import ObjectPath, with_storage_options
 from tfwire._records.frames import FRAME
-from tfwire._records.index.file_format import (
+from tfwire._records.index.find_offsets import offsets_in_file, offsets_in_stream
+from tfwire._records.index.freshness import check_index, fingerprint_of_file, fingerprint_of_object
+from tfwire._records.index.index_files import (
     Contents,
+    index_path_of,
+    indexed_path,
+    indexed_paths,
     offsets_of_lengths,
+    open_indexed,
+    open_regular_file,
     read_index,
     read_text,
     stale,
     write_index,
     write_text,
-)
-from tfwire._records.index.find_offsets import offsets_in_file, offsets_in_stream
-from tfwire._records.index.freshness import check_index, fingerprint_of_file, fingerprint_of_object
-from tfwire._records.index.index_paths import (
-    index_path_of,
-    indexed_path,
-    indexed_paths,
-    open_indexed,
-    open_regular_file,
 )
 from tfwire._records.index.offset_checks import file_identity, save_identity
 from tfwire._records.reading.damage import Reading

@@ -15,7 +15,7 @@ from tfwire._records.files.compression import compression_name
 from tfwire._records.files.paths import Path, absolute
 from tfwire._records.files.urls import ObjectPath
 from tfwire._records.frames import FRAME
-from tfwire._records.index.file_format import offsets_of_lengths
+from tfwire._records.index.index_files import offsets_of_lengths
 from tfwire._records.index.record_index import RecordIndex
 
 if TYPE_CHECKING:

@@ -23,8 +23,7 @@ from tfwire._records.frames import (
     joined,
 )
 from tfwire._records.reading.receipts import Receipt
-from tfwire._records.shards.local_shards import LocalShards
-from tfwire._records.shards.remote_shards import RemoteShards
+from tfwire._records.shards.shard_files import LocalShards, RemoteShards
 from tfwire._records.shards.shard_names import names_of_shards, some_names_of_shards
 from tfwire._records.writing.writer import TFRecordWriter, write_payloads
 from tfwire._records.writing.writer_base import WriterBase, copy_error

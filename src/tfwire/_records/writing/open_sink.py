@@ -10,6 +10,8 @@ from typing import Any
 
 from tfwire._base import system
 from tfwire._base.arguments import boolean, refuse_null
+from tfwire._base.errors import DataLossError
+from tfwire._base.native import DAMAGE_REASONS, check, ffi, lib, new_error
 from tfwire._base.text import show_path
 from tfwire._records.files.byte_sinks import (
     DeflatedSink,
@@ -20,12 +22,186 @@ from tfwire._records.files.byte_sinks import (
     Sink,
     close_descriptor,
 )
-from tfwire._records.files.compression import compression_name, compressor
+from tfwire._records.files.byte_sources import FileSource
+from tfwire._records.files.compression import (
+    DETECT_SIZE,
+    compression_name,
+    compressor,
+    detect_compression,
+)
 from tfwire._records.files.locks import lock_to_append, lock_to_write
 from tfwire._records.files.paths import Path
 from tfwire._records.files.urls import ObjectPath, with_storage_options
+from tfwire._records.reading.batch_reader import BatchReader
+from tfwire._records.reading.damage import Reading, RecordPosition
+from tfwire._records.reading.options import make_options
+from tfwire._records.reading.record_file import RecordFile
 from tfwire._records.remote.upload import RemoteSink
-from tfwire._records.writing.append import append_position
+
+_BLOCK_BYTES = 1 << 18  # bytes read at a time
+_WALK_BYTES = 1 << 18  # bytes, for headers
+_WALK_RECORDS = 1 << 16  # records per call, after which an interrupt is possible
+
+
+def append_position(path: Path, fd: int, compression: str, repair_tail: bool) -> tuple[int, int]:
+    """Checks that a file ends with a whole record.
+
+    Every header is checked and the payload of the last record; in a GZIP file everything.
+
+    Args:
+        path: The file.
+        fd: The same file, open for reading.
+        compression: "", "GZIP" or "ZLIB": that of the new records.
+        repair_tail: Leave out a torn last record: one that is truncated, one with a wrong checksum
+            (its data were not written), and a tail of zeros, as a system crash may leave it. It is
+            still an error if records that verify follow: they would be lost.
+
+    Returns:
+        The offset after the last whole record, and the CRC-32C of the file up to there.
+
+    Raises:
+        DataLossError: The file is damaged, or its tail is torn and repair_tail is False.
+        ValueError: The file has another compression, or one that cannot be continued.
+        OSError: It cannot be read, or was replaced during the check.
+    """
+    size = os.fstat(fd).st_size
+    if size == 0:
+        return 0, 0
+    if compression == "ZLIB":
+        raise ValueError(
+            f"{show_path(path)}: a ZLIB file cannot be continued, because TensorFlow reads its "
+            "first stream only; use GZIP"
+        )
+    found = detect_compression(system.pread(fd, DETECT_SIZE, 0)).compression
+    if found != compression:
+        raise ValueError(
+            f"{show_path(path)}: the file is {found or 'not compressed'}, options say "
+            f"{compression or 'not compressed'}"
+        )
+    if compression == "GZIP":
+        _read_through(path)
+        end, crc32c = size, _crc32c(fd, 0, size)
+    else:
+        end, crc32c = _end_of_records(path, fd, size, repair_tail)
+    if not os.path.samestat(os.fstat(fd), os.stat(path)):
+        raise OSError(f"{show_path(path)}: the file was replaced while it was being checked")
+    return end, crc32c
+
+
+def _read_through(path: Path) -> None:
+    """Verifies all of a GZIP file. A torn tail is an error: the stream has no checksum then."""
+    try:
+        with BatchReader(path, "GZIP", max_record_size=None) as reader:
+            while reader.next() is not None:
+                pass
+    except DataLossError as error:
+        error.args = (
+            f"{error}; what was compressed cannot be cut off: continue the file that 'tfwire "
+            "repair' writes of the records that verify",
+        )
+        raise
+
+
+def _end_of_records(path: Path, fd: int, size: int, repair_tail: bool) -> tuple[int, int]:
+    """Where the last whole record ends, at the end of the file or before a torn tail, and the
+    CRC-32C of the file up to there."""
+    end, count, crc32c = size, 0, 0
+    begins: list[int] = []  # offsets of the last records before the end, if known
+    while end:
+        try:
+            if not begins:
+                count, begins, crc32c = _walk(path, fd, end)
+                walked = end
+            _check_record(path, fd, count - 1, begins[-1], end)
+            return end, crc32c if end == walked else _crc32c(fd, 0, end)
+        except DataLossError as error:
+            end = _end_before(error, path, fd, end, repair_tail)
+            count, begins = count - 1, begins[:-1]
+    return 0, 0
+
+
+def _end_before(error: DataLossError, path: Path, fd: int, end: int, repair_tail: bool) -> int:
+    """Where a torn tail begins; raises the error if it is not a tail that may be cut off."""
+    begin = error.offset or 0
+    torn = error.reason in ("truncated", "data crc") or _is_zero(fd, begin, end)
+    if not torn:
+        raise error
+    if not repair_tail:
+        error.args = (f"{error}; repair_tail=True would cut the file there",)
+        raise error
+    if _holds_records(path, RecordPosition(error.record_index or 0, begin)):
+        error.args = (f"{error}; records that verify follow it: 'tfwire repair' keeps them",)
+        raise error
+    return begin
+
+
+def _walk(path: Path, fd: int, size: int) -> tuple[int, list[int], int]:
+    """Walks over the headers in the first ``size`` bytes of a file.
+
+    Returns:
+        The number of records, the offsets of the last ones, and the CRC-32C of all.
+    """
+    buffer, at = ffi.new("uint8_t[]", _WALK_BYTES), ffi.new("uint64_t *")
+    offsets, found, error = ffi.new("int64_t[]", _WALK_RECORDS), ffi.new("size_t *"), new_error()
+    count, last, crc32c, status = 0, 0, 0, lib.TFW_OK
+    while status == lib.TFW_OK:
+        before = at[0]
+        status = lib.tfw_walk(
+            fd, size, at, buffer, _WALK_BYTES, offsets, _WALK_RECORDS, found, error
+        )
+        if status in DAMAGE_REASONS:
+            error.record += count
+            raise Reading(path, "", False).record_error(status, error)
+        check(status, error, path)
+        count, last = count + found[0], found[0] or last
+        crc32c = _crc32c(fd, before, at[0], crc32c)  # now, while it is in the page cache
+    return count, ffi.unpack(offsets, last), crc32c
+
+
+def _check_record(path: Path, fd: int, number: int, begin: int, end: int) -> None:
+    """Verifies the payload of a record."""
+    stored = system.pread(fd, lib.TFW_FOOTER_SIZE, end - lib.TFW_FOOTER_SIZE)
+    crc = _crc32c(fd, begin + lib.TFW_HEADER_SIZE, end - lib.TFW_FOOTER_SIZE)
+    if lib.tfw_crc32c_mask(crc) != int.from_bytes(stored, "little"):
+        raise DataLossError(
+            f"{os.fspath(path)}: record {number} at byte {begin}: its payload does not agree with "
+            "its checksum",
+            path=path,
+            offset=begin,
+            record_index=number,
+            reason="data crc",
+        )
+
+
+def _crc32c(fd: int, begin: int, end: int, crc: int = 0) -> int:
+    """The CRC-32C of a part of a file, continued from ``crc``. One read returns 2 GiB at most, and
+    may return less."""
+    block = bytearray(_BLOCK_BYTES)
+    view, data = memoryview(block), ffi.from_buffer("uint8_t[]", block)
+    while begin < end:
+        got = system.pread_into(fd, view[: end - begin], begin)
+        if not got:
+            raise OSError("the file became shorter while it was being checked")
+        crc = lib.tfw_crc32c(crc, data, got)
+        begin += got
+    return crc
+
+
+def _holds_records(path: Path, start: RecordPosition) -> bool:
+    """True if any record at or after a position verifies."""
+    options = make_options("", True, "skip", None, None)
+    with contextlib.closing(RecordFile(FileSource(path), options, start)) as file:
+        return file.next(1, ffi.new("tfw_batch *"))
+
+
+def _is_zero(fd: int, begin: int, end: int) -> bool:
+    """True if a part of a file holds nothing but zeros."""
+    while begin < end:
+        data = system.pread(fd, min(_BLOCK_BYTES, end - begin), begin)
+        if not data or data.count(0) < len(data):
+            return False
+        begin += len(data)
+    return True
 
 
 def open_sink(
