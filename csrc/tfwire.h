@@ -38,6 +38,10 @@
  *    of columns are (tfw_walk, tfw_fetch, tfw_exchange), and so are the fields of a tfw_error.
  * 11. Limits. A schema has at most 2^20 features, and a name less than INT_MAX bytes. Where
  *    addresses have 32 bits, a record of 4 GiB or more is TFW_E_TOO_LARGE.
+ * 12. Growth. A struct that begins with its size may get further members at its end. The caller
+ *    sets size to sizeof of the struct, also before the library fills the others in; another size
+ *    is TFW_E_ARGUMENT (tfw_survey_get: what has no room is not written). All other structs stay as
+ *    they are, since they lie in arrays or in others: members that are reserved are to be 0.
  *
  * Records (bytes <-> spans) and examples (spans <-> columns) never call each other; they meet in
  * tfw_span, and tfw_read_columns and tfw_read_unit call both. The text between the CDEF marks is
@@ -51,6 +55,12 @@
 #include <stdint.h>
 
 #define TFW_VERSION_STRING "0.1.0"
+#define TFW_VERSION_MAJOR 0
+#define TFW_VERSION_MINOR 1
+#define TFW_VERSION_PATCH 0
+/* For comparisons: #if TFW_VERSION >= TFW_MAKE_VERSION(0, 2, 0) */
+#define TFW_MAKE_VERSION(major, minor, patch) ((major) * 1000000 + (minor) * 1000 + (patch))
+#define TFW_VERSION TFW_MAKE_VERSION(TFW_VERSION_MAJOR, TFW_VERSION_MINOR, TFW_VERSION_PATCH)
 
 /* Symbols of a shared library. Define TFW_API as nothing where the library is compiled in, and
  * TFW_BUILD_DLL where a DLL for Windows is compiled. */
@@ -277,6 +287,7 @@ typedef struct tfw_reader_options {
 
 /* Whole, verified records lying in the reader's buffer until its next call. */
 typedef struct tfw_batch {
+    size_t size; /* sizeof(tfw_batch) */
     const uint8_t *data;
     uint64_t data_len; /* readable bytes at data; the last 64 are zeros after the input */
     const tfw_span *spans;
@@ -313,8 +324,9 @@ TFW_API int tfw_reader_next(tfw_reader *reader, size_t max_records, tfw_batch *o
                             tfw_error *error);
 
 /* The totals of many records, and where the record after the last one begins. At first all are 0,
- * but shortest is UINT64_MAX. */
+ * but size, and shortest is UINT64_MAX. */
 typedef struct tfw_summary {
+    size_t size; /* sizeof(tfw_summary) */
     uint64_t records;
     uint64_t payload_bytes;
     uint64_t shortest;
@@ -574,6 +586,7 @@ typedef struct tfw_kind_survey {
 
 /* A feature, or a feature list, of the messages surveyed. */
 typedef struct tfw_feature_survey {
+    size_t size;         /* sizeof(tfw_feature_survey) */
     const uint8_t *name; /* valid until the survey is freed */
     uint64_t name_len;
     uint64_t messages;     /* that have it */
@@ -643,7 +656,8 @@ TFW_API int tfw_read_columns(tfw_columns *context, tfw_columns *lists, tfw_stret
 
 /* The columns of a unit, and what tfw_columns_begin and tfw_columns_finish take and give. */
 typedef struct tfw_part {
-    tfw_columns *columns; /* NULL: none wanted; the others do not count */
+    size_t size;          /* sizeof(tfw_part) */
+    tfw_columns *columns; /* NULL: none wanted; no other member counts */
     void **memory;
     size_t *sizes;
     size_t capacity;
@@ -704,6 +718,7 @@ typedef struct tfw_input {
     const char *name;
     uint64_t name_len;
     int32_t kind;            /* TFW_BYTES, TFW_FLOAT, TFW_INT64 */
+    int32_t reserved;        /* 0 */
     uint64_t count;          /* splits NULL: every record has count values */
     const void *values;      /* int64_t or float values, or the bytes of all strings */
     uint64_t value_count;    /* how many there are */

@@ -57,6 +57,7 @@ typedef struct tfw_arrow_field {
     int32_t is_list;         /* 1: a feature list */
     int32_t strings;         /* enum tfw_arrow_strings */
     int32_t is_flat;         /* 1: one fixed list of all the values of the shape, as tensors have */
+    int32_t reserved;        /* 0 */
     const uint64_t *shape;   /* of a record's values, an element's, or a step's: rank sizes, whose
                                 product is the count of a dense or repeated feature */
     uint64_t rank;
@@ -92,6 +93,7 @@ TFW_API void tfw_arrow_schema_free(struct ArrowSchema *schema);
 
 /* Where each of some records comes from. */
 typedef struct tfw_arrow_positions {
+    size_t size;              /* sizeof(tfw_arrow_positions) */
     const char *const *paths; /* UTF-8 that ends with 0 */
     size_t path_count;
     const int32_t *files;     /* indices of paths */

@@ -26,6 +26,10 @@ int tfw_arrow_array_create(const tfw_arrow_layout *layout, tfw_columns *context,
     if ((layout->flags & TFW_ARROW_POSITIONS) != 0 && positions == NULL) {
         return tfwi_fail(error, TFW_E_ARGUMENT, "no positions");
     }
+    if (positions != NULL && positions->size != sizeof *positions) {
+        return tfwi_fail(error, TFW_E_ARGUMENT,
+                         "positions->size is not sizeof(tfw_arrow_positions)");
+    }
     struct ArrowArray *array = tfwi_calloc(1, sizeof *array);
     int status = array == NULL ? tfwi_fail(error, TFW_E_MEMORY, "out of memory")
                                : tfwi_export(layout, context, lists, count, positions, array,

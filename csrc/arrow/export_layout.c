@@ -61,13 +61,13 @@ static bool duplicate(void *out, const void *items, uint64_t count, size_t size)
 
 static bool hold_field(tfwi_table_field *field, const tfw_arrow_field *given) {
     *field = (tfwi_table_field){
-        .metadata_len = (size_t)given->metadata_len,
-        .column = (size_t)given->column,
+        .metadata_len = tfwi_as_size(given->metadata_len),
+        .column = tfwi_as_size(given->column),
         .is_list = given->is_list != 0,
         .strings = given->strings,
-        .rank = (size_t)given->rank,
-        .partition_count = (size_t)given->partition_count,
-        .index_count = (size_t)given->index_count,
+        .rank = tfwi_as_size(given->rank),
+        .partition_count = tfwi_as_size(given->partition_count),
+        .index_count = tfwi_as_size(given->index_count),
     };
     return duplicate(&field->name, given->name, strlen(given->name) + 1, 1) &&
            duplicate(&field->metadata, given->metadata, given->metadata_len, 1) &&
@@ -116,6 +116,7 @@ static bool resolve_field(tfwi_table_field *field, const tfw_schema *schema, boo
         const tfw_partition *partition = &field->partitions[i];
         bool uniform = partition->kind == TFW_UNIFORM_ROW_LENGTH;
         if (!variable || partition->kind < 0 || partition->kind > TFW_VALUE_ROW_IDS ||
+            partition->reserved != 0 ||
             (uniform ? partition->length == 0 || partition->length > INT64_MAX
                      : !has_numbers(schema, partition->column))) {
             return false;
@@ -150,8 +151,9 @@ int tfw_arrow_layout_create(const tfw_arrow_field *fields, size_t count, tfw_sch
     for (size_t i = 0; held && status == TFW_OK && i < count; i++) {
         layout->count = i + 1;
         held = hold_field(&layout->fields[i], &fields[i]);
-        if (held && !resolve_field(&layout->fields[i], fields[i].is_list ? lists : context,
-                                   fields[i].is_flat != 0)) {
+        const tfw_schema *schema = fields[i].is_list ? lists : context;
+        if (held && (fields[i].reserved != 0 ||
+                     !resolve_field(&layout->fields[i], schema, fields[i].is_flat != 0))) {
             status = tfwi_fail(error, TFW_E_ARGUMENT, "a field that does not fit the schema");
             TFWI_SET(error, feature, (int32_t)i);
         }

@@ -152,7 +152,7 @@ static void parse_batch(stream *s, const tfw_batch *batch) {
 
 /* Reads some more records, or goes to the next file. */
 static void read_more(stream *s) {
-    tfw_batch batch;
+    tfw_batch batch = {.size = sizeof batch};
     tfw_error error;
     if (s->reader == NULL && !open_file(s)) {
         return;
@@ -189,6 +189,7 @@ static int export_records(stream *s, struct ArrowArray *out, tfw_error *error) {
         s->files.of[i] -= first_file;
     }
     const tfw_arrow_positions positions = {
+        .size = sizeof positions,
         .paths = (const char *const *)s->names + first_file,
         .path_count = (size_t)s->files.of[last] + 1,
         .files = s->files.of,
@@ -318,7 +319,7 @@ static bool init(stream *s, const tfw_arrow_layout *layout,
                  const tfw_arrow_stream_options *options) {
     s->fd = -1;
     s->layout = tfwi_layout_share(layout);
-    s->batch_size = (size_t)options->batch_size;
+    s->batch_size = tfwi_as_size(options->batch_size);
     s->max_record_size = options->max_record_size;
     s->flags = options->flags;
     s->errno_value = options->message != NULL ? options->os_errno : 0;

@@ -91,6 +91,11 @@ TFWI_INLINE bool tfwi_mul_overflows(size_t a, size_t b, size_t *out) {
     return a != 0 && *out / a != b;
 }
 
+/* A size of memory; the largest for numbers that are larger. */
+TFWI_INLINE size_t tfwi_as_size(uint64_t value) {
+    return value < SIZE_MAX ? (size_t)value : SIZE_MAX;
+}
+
 /* A number for a field of an error, which is signed. */
 TFWI_INLINE int64_t tfwi_saturated(uint64_t value) {
     return value > INT64_MAX ? INT64_MAX : (int64_t)value;

@@ -13,8 +13,8 @@
 /* Checks an input as far as that needs no look at the records. */
 static int check_input(const tfw_input *in, uint64_t records, bool is_list, tfw_error *error) {
     uint64_t cells = in->splits != NULL || is_list ? in->cell_count : records;
-    if (in->kind < TFW_BYTES || in->kind > TFW_INT64) {
-        return tfwi_fail(error, TFW_E_ARGUMENT, "no such kind");
+    if (in->kind < TFW_BYTES || in->kind > TFW_INT64 || in->reserved != 0) {
+        return tfwi_fail(error, TFW_E_ARGUMENT, "no such kind, or reserved is not 0");
     }
     if (in->name_len >= INT_MAX || (in->name == NULL && in->name_len != 0)) {
         return tfwi_fail(error, TFW_E_ARGUMENT, "no name, or one that is too long");

@@ -235,6 +235,12 @@ static int read_columns(reading *r, size_t max_records, tfw_error *error) {
     return status;
 }
 
+static int check_part(const tfw_part *part, tfw_error *error) {
+    return part->columns == NULL || part->size == sizeof *part
+               ? TFW_OK
+               : tfwi_fail(error, TFW_E_ARGUMENT, "part->size is not sizeof(tfw_part)");
+}
+
 /* Whether a call can begin: what it is given, apart from the file. */
 static int check_call(const tfw_columns *context, const tfw_columns *lists,
                       const tfw_stretch *stretch, unsigned flags, tfw_error *error) {
@@ -292,6 +298,8 @@ int tfw_read_unit(const tfw_part *context, const tfw_part *lists, tfw_stretch *s
     const unsigned steps = flags & (TFW_BEGIN | TFW_FINISH);
     /* Before anything changes: beginning forgets all records. */
     int status = check_call(context->columns, lists->columns, stretch, flags & ~steps, error);
+    status = status == TFW_OK ? check_part(context, error) : status;
+    status = status == TFW_OK ? check_part(lists, error) : status;
     *out_done = 0;
     if (status == TFW_OK && (steps & TFW_BEGIN) != 0) {
         status = begin_part(context, error);

@@ -449,11 +449,14 @@ size_t tfw_survey_count(const tfw_survey *s) { return s->features.count; }
 void tfw_survey_get(const tfw_survey *s, size_t i, tfw_feature_survey *out_feature) {
     const feature *f = &s->features.of[i];
     const tfwi_key *key = &s->names[f->found.is_list].keys.of[f->key];
-    *out_feature = f->found;
+    const size_t size = out_feature->size;
+    tfw_feature_survey found = f->found;
     for (size_t kind = 0; kind < 4; kind++) { /* no -0: which zero was met first is chance */
-        out_feature->kinds[kind].least_float += 0.0;
-        out_feature->kinds[kind].most_float += 0.0;
+        found.kinds[kind].least_float += 0.0;
+        found.kinds[kind].most_float += 0.0;
     }
-    out_feature->name = key->name;
-    out_feature->name_len = key->len;
+    found.size = size;
+    found.name = key->name;
+    found.name_len = key->len;
+    memcpy(out_feature, &found, size < sizeof found ? size : sizeof found);
 }

@@ -243,6 +243,7 @@ static void deliver(tfw_reader *reader, size_t max_records, tfw_batch *out_batch
         count = max_records;
     }
     *out_batch = (tfw_batch){
+        .size = sizeof *out_batch,
         .data = tfwi_window(reader) + reader->scanned,
         .data_len = reader->end - reader->scanned + TFWI_PADDING,
         .spans = spans,
@@ -258,7 +259,10 @@ static void deliver(tfw_reader *reader, size_t max_records, tfw_batch *out_batch
 
 int tfw_reader_next(tfw_reader *reader, size_t max_records, tfw_batch *out_batch,
                     tfw_error *error) {
-    memset(out_batch, 0, sizeof *out_batch);
+    if (out_batch->size != sizeof *out_batch) {
+        return tfwi_fail(error, TFW_E_ARGUMENT, "batch->size is not sizeof(tfw_batch)");
+    }
+    *out_batch = (tfw_batch){.size = sizeof *out_batch};
     while (!tfwi_spans_pending(reader)) {
         if (reader->outcome.status != TFW_OK) {
             if (error != NULL && reader->outcome.status != TFW_END) {

@@ -16,8 +16,11 @@ int tfw_reader_summarize(tfw_reader *reader, uint64_t max_bytes, unsigned flags,
                          tfw_summary *summary, tfw_tally *tally, tfw_error *error) {
     int status = tfwi_check_flags(flags, TFW_NO_DATA_CRC, error);
     uint64_t done = 0;
+    if (summary->size != sizeof *summary) {
+        return tfwi_fail(error, TFW_E_ARGUMENT, "summary->size is not sizeof(tfw_summary)");
+    }
     while (status == TFW_OK && done < max_bytes) {
-        tfw_batch batch;
+        tfw_batch batch = {.size = sizeof batch};
         status = tfw_reader_next(reader, 0, &batch, error);
         if (status == TFW_OK && tally != NULL) {
             status = tfw_tally_spans(tally, batch.data, (size_t)batch.data_len, batch.spans,

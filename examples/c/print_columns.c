@@ -42,7 +42,7 @@ static int print(tfw_columns *columns, const float *weights, tfw_error *error) {
 /* Batch by batch: the reader finds and verifies records, the parser fills the columns. */
 static int print_records(tfw_reader *reader, tfw_columns *columns, tfw_error *error) {
     static float weights[BATCH];
-    tfw_batch batch;
+    tfw_batch batch = {.size = sizeof batch};
     int status = tfw_columns_bind(columns, WEIGHT, weights, BATCH, error);
     while (status == TFW_OK && (status = tfw_reader_next(reader, BATCH, &batch, error)) == TFW_OK) {
         tfw_columns_clear(columns);

@@ -138,7 +138,7 @@ static tfw_survey *survey(const messages *m, unsigned flags, long failing, int s
 static bool is_same_survey(const tfw_survey *a, const tfw_survey *b) {
     bool same = tfw_survey_count(a) == tfw_survey_count(b);
     for (size_t i = 0; same && i < tfw_survey_count(a); i++) {
-        tfw_feature_survey f, g;
+        tfw_feature_survey f = {.size = sizeof f}, g = {.size = sizeof g};
         tfw_survey_get(a, i, &f);
         tfw_survey_get(b, i, &g);
         same = f.name_len == g.name_len && memcmp(f.name, g.name, (size_t)f.name_len) == 0;

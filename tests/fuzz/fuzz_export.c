@@ -97,7 +97,7 @@ static size_t export_records(const arrow_model *m, const tfw_arrow_layout *layou
                              struct ArrowArray **out) {
     static const int32_t files[MOST_RECORDS];
     static const int64_t zeros[MOST_RECORDS];
-    const tfw_arrow_positions positions = {names, 2, files, zeros, zeros};
+    const tfw_arrow_positions positions = {sizeof positions, names, 2, files, zeros, zeros};
     for (;;) {
         tfw_error error;
         tfwi_test_fail_allocation = failing;

@@ -62,7 +62,7 @@ static void check_ahead(const file *f, tfw_stretch s, size_t most) {
 /* unit: by tfw_read_unit, which neither begins nor finishes. */
 static int read_stretch(table *t, tfw_stretch *s, size_t step, unsigned flags, bool unit,
                         tfw_tally *tally, size_t *out_count) {
-    const tfw_part part = {.columns = t->columns}, none = {.columns = NULL};
+    const tfw_part part = {.size = sizeof(tfw_part), .columns = t->columns}, none = {.columns = NULL};
     int status = TFW_OK;
     *out_count = 0;
     while (status == TFW_OK || status == TFW_NEED_SPACE || status == TFW_E_MEMORY) {

@@ -24,7 +24,7 @@ static outcome read_corrected(const file *f, const tfw_reader_options *options, 
                               long failing, tfw_flip *out_flips, size_t *out_count) {
     outcome o = {0};
     tfw_reader *reader = NULL;
-    tfw_batch batch;
+    tfw_batch batch = {.size = sizeof batch};
     tfw_error error = {0};
     size_t fed = (size_t)options->offset;
     feeding feeding = {.piece = piece, .seed = 1};
@@ -92,7 +92,7 @@ static void check_correction(file *f, tfw_reader_options options, size_t piece, 
 static void check_seek(const file *f, tfw_reader_options options, size_t batches, size_t offset) {
     static outcome expected, found;
     tfw_reader *reader = NULL;
-    tfw_batch batch;
+    tfw_batch batch = {.size = sizeof batch};
     tfw_error error = {0};
     options.on_corrupt = TFW_CORRUPT_RAISE; /* which notes no regions */
     CHECK_EQ(TFW_OK, tfw_reader_create(&options, &reader, &error));

@@ -84,7 +84,8 @@ static void half_free(half *h) {
 }
 
 static tfw_part part_of(half *h, size_t capacity) {
-    return (tfw_part){.columns = h->table.columns, .memory = h->memory, .sizes = h->sizes,
+    return (tfw_part){.size = sizeof(tfw_part), .columns = h->table.columns,
+                      .memory = h->memory, .sizes = h->sizes,
                       .capacity = capacity, .lent = h->lent, .finished = h->finished};
 }
 

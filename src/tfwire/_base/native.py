@@ -30,6 +30,13 @@ def text(chars: Any) -> str:
     return str(ffi.string(chars).decode("ascii"))
 
 
+def new_struct(name: str) -> Any:
+    """A struct of C that begins with its size, which tells the library what has room."""
+    struct = ffi.new(f"{name} *")
+    struct.size = ffi.sizeof(name)
+    return struct
+
+
 def new_error() -> Any:
     """A tfw_error for calls into C. Keep one for many calls."""
     return ffi.new("tfw_error *")

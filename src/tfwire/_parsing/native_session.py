@@ -271,6 +271,7 @@ class Columns:
 
     def fill_in(self, native: Any) -> None:
         """Fills in a ``tfw_part``."""
+        native.size = ffi.sizeof("tfw_part")
         native.columns, native.memory, native.sizes = self.handle, self.pointers, self.sizes
         native.lent, native.finished = self.lent, self.finished
 

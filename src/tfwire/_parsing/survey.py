@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any, NamedTuple
 
 from tfwire._base.errors import ParseError
-from tfwire._base.native import SEED, check, ffi, lib, new_error
+from tfwire._base.native import SEED, check, ffi, lib, new_error, new_struct
 from tfwire._examples.decode import decode_sequence_example
 from tfwire._records.reading.batch_reader import BatchReader
 from tfwire._records.reading.damage import display_name
@@ -125,7 +125,7 @@ class Survey:
     @property
     def name_bytes(self) -> int:
         """How many bytes their names have together."""
-        native, size = ffi.new("tfw_feature_survey *"), 0
+        native, size = new_struct("tfw_feature_survey"), 0
         for i in range(self.num_features):
             lib.tfw_survey_get(self._native, i, native)
             size += native.name_len
@@ -133,7 +133,7 @@ class Survey:
 
     def features(self, *, lists: bool = False) -> dict[str, FeatureSurvey]:
         """The features, or the feature lists, by name and sorted."""
-        found, native = {}, ffi.new("tfw_feature_survey *")
+        found, native = {}, new_struct("tfw_feature_survey")
         for i in range(self.num_features):
             lib.tfw_survey_get(self._native, i, native)
             if native.messages and lists == bool(native.is_list):

@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from tfwire._base.errors import ParseError
-from tfwire._base.native import check, ffi, lib, text
+from tfwire._base.native import check, ffi, lib, new_struct, text
 from tfwire._parsing.base_parser import BaseParser
 from tfwire._parsing.failure import ParseFailure, Place, parse_error
 from tfwire._parsing.native_session import Session
@@ -165,7 +165,7 @@ class BatchSession(Session):
         numbers = np.concatenate([origin.numbers for origin in origins])
         offsets = np.concatenate([origin.offsets for origin in origins])
         assert len(files) >= count
-        native = ffi.new("tfw_arrow_positions *")
+        native = new_struct("tfw_arrow_positions")
         native.paths, native.path_count = table, len(paths)
         native.files = ffi.from_buffer("int32_t[]", files)
         native.numbers = ffi.from_buffer("int64_t[]", numbers)

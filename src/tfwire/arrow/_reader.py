@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 from tfwire._base.arguments import boolean, choice, column_names, integer
 from tfwire._base.errors import Error, ParseError
-from tfwire._base.native import ffi
+from tfwire._base.native import ffi, new_struct
 from tfwire._base.text import column_name, printable, quoted
 from tfwire._parsing.infer import infer_schema
 from tfwire._parsing.parse_file import FileBatches
@@ -178,8 +178,7 @@ class _Options:
     """The ``tfw_arrow_stream_options *`` of a stream."""
 
     def __init__(self, batch_size: int) -> None:
-        self.native = ffi.new("tfw_arrow_stream_options *")
-        self.native.size = ffi.sizeof("tfw_arrow_stream_options")
+        self.native = new_struct("tfw_arrow_stream_options")
         self.native.batch_size = batch_size
         self._pinned: list[Any] = []
 

@@ -85,6 +85,8 @@ static void test_fields_that_do_not_fit(void) {
         {.name = "repeated", .column = ELEMENTS, SHAPE(2), PARTITION(.length = 1)},
         {.name = "kind", .column = VALUES, PARTITION(.kind = -1, .column = NUMBERS)},
         {.name = "kind", .column = VALUES, PARTITION(.kind = 6, .column = NUMBERS)},
+        {.name = "reserved", .column = PAIRS, SHAPE(2), .reserved = 1},
+        {.name = "reserved", .column = VALUES, PARTITION(.length = 1, .reserved = 1)},
         {.name = "length", .column = VALUES, PARTITION(.length = 0)},
         {.name = "length", .column = VALUES, PARTITION(.length = (uint64_t)INT64_MAX + 1)},
         {.name = "numbers", .column = VALUES, PARTITION(.kind = 1, .column = FEATURES)},
@@ -143,7 +145,8 @@ static const tfw_arrow_field FIELDS[] = {
 enum { FIELD_COUNT = sizeof FIELDS / sizeof FIELDS[0] };
 
 static void test_no_records_are_an_array(void) {
-    static const tfw_arrow_positions positions = {.path_count = 0};
+    static const tfw_arrow_positions positions = {.size = sizeof positions};
+    static const tfw_arrow_positions unsized = {0};
     tfw_schema *schema = new_schema();
     tfw_arrow_layout *layout;
     tfw_columns *columns;
@@ -151,6 +154,8 @@ static void test_no_records_are_an_array(void) {
     CHECK_EQ(TFW_OK, tfw_arrow_layout_create(FIELDS, FIELD_COUNT, schema, NULL,
                                              TFW_ARROW_POSITIONS, &layout, NULL));
     CHECK_EQ(TFW_OK, tfw_columns_create(schema, OWNED, &columns, NULL));
+    CHECK_EQ(TFW_E_ARGUMENT,
+             tfw_arrow_array_create(layout, columns, NULL, 0, &unsized, &array, NULL));
     CHECK_EQ(TFW_OK,
              tfw_arrow_array_create(layout, columns, NULL, 0, &positions, &array, NULL));
     CHECK_EQ(FIELD_COUNT + 3, array->n_children);

@@ -110,10 +110,12 @@ static int read_with(unsigned flags, unsigned scan_flags, bool as_unit) {
     table_open(&t);
     tfw_column finished[3] = {{0}};
     void *memory[3] = {&t.number, NULL, NULL};
-    const tfw_part context = {.columns = t.columns, .memory = memory, .capacity = 1,
+    const tfw_part context = {.size = sizeof context, .columns = t.columns,
+                              .memory = memory, .capacity = 1,
                               .sizes = (size_t[2]){0}, .lent = (uint8_t[2]){0},
                               .finished = finished};
-    const tfw_part lists = {.columns = t.lists, .memory = memory + 2, .sizes = (size_t[1]){0},
+    const tfw_part lists = {.size = sizeof lists, .columns = t.lists, .memory = memory + 2,
+                            .sizes = (size_t[1]){0},
                             .lent = (uint8_t[1]){0}, .finished = finished + 2};
     int status = as_unit
                      ? tfw_read_unit(&context, &lists, &s, 1, flags, NULL, &done, NULL)
@@ -319,7 +321,7 @@ static void try_span(uint8_t *data, const tfw_span *spans, size_t count) {
     CHECK_EQ(TFW_OK, tfw_survey_create(SEED, &survey, NULL));
     CHECK_EQ(status, tfw_survey_add(survey, data, FRAMED, spans, count, 0, &done, NULL));
     for (size_t at = 0; at < tfw_survey_count(survey); at++) {
-        tfw_feature_survey feature;
+        tfw_feature_survey feature = {.size = sizeof feature};
         tfw_survey_get(survey, at, &feature);
         CHECK(feature.name_len <= FRAMED);
     }

@@ -55,7 +55,7 @@ static void readers_at_the_edges(void) {
                 .size = sizeof options, .fd = fd, .buffer_size = EDGES[i] % (1 << 20),
                 .offset = EDGES[k], .max_record_size = EDGES[i], .on_corrupt = (uint32_t)i % 5};
             tfw_reader *reader;
-            tfw_batch batch;
+            tfw_batch batch = {.size = sizeof batch};
             tfw_region region;
             tfw_flip flip;
             uint64_t bytes;
@@ -76,7 +76,7 @@ static void readers_at_the_edges(void) {
                      tfw_reader_seek(reader, EDGES[i], EDGES[k], NULL));
             CHECK_EQ(TFW_E_ARGUMENT, tfw_reader_commit(reader, size_edge(k), NULL));
             tfw_reader_next(reader, 0, &batch, NULL);
-            tfw_summary summary = {.shortest = UINT64_MAX};
+            tfw_summary summary = {.size = sizeof summary, .shortest = UINT64_MAX};
             int summed = tfw_reader_summarize(reader, EDGES[k], 0, &summary, NULL, NULL);
             CHECK(summed != TFW_OK || EDGES[k] == 0 || summary.records != 0);
             CHECK(summary.shortest >= summary.longest || summary.records != 0);
@@ -95,7 +95,7 @@ static void fed_readers_at_the_edges(void) {
     const tfw_reader_options options = {.size = sizeof options, .fd = -1, .buffer_size = 100};
     FOR_EDGES(i) {
         tfw_reader *reader;
-        tfw_batch batch;
+        tfw_batch batch = {.size = sizeof batch};
         uint8_t *room;
         size_t len;
         CHECK_EQ(TFW_OK, tfw_reader_create(&options, &reader, NULL));
@@ -208,8 +208,8 @@ static void a_refused_unit_begins_nothing(void) {
     wrong[0].size = 1;
     wrong[1].begin = 1;
     wrong[2].flags = 2;
-    const tfw_part context = {t.columns, memory, sizes, 1, lent, finished};
-    const tfw_part lists = {t.lists, list_memory, sizes, 1, lent, finished};
+    const tfw_part context = {sizeof(tfw_part), t.columns, memory, sizes, 1, lent, finished};
+    const tfw_part lists = {sizeof(tfw_part), t.lists, list_memory, sizes, 1, lent, finished};
     const tfw_part none = {0};
     const struct {
         const tfw_part *context, *lists;

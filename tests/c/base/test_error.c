@@ -36,6 +36,17 @@ static void test_the_library_is_the_one_of_its_header(void) {
     CHECK(strcmp(TFW_VERSION_STRING, tfw_version()) == 0);
 }
 
+static void test_the_version_as_a_number_and_as_a_text(void) {
+    char text[40];
+    snprintf(text, sizeof text, "%d.%d.%d", TFW_VERSION_MAJOR, TFW_VERSION_MINOR,
+             TFW_VERSION_PATCH);
+    CHECK(strcmp(TFW_VERSION_STRING, text) == 0);
+#if TFW_VERSION < TFW_MAKE_VERSION(0, 1, 0) || TFW_VERSION >= TFW_MAKE_VERSION(1000, 0, 0)
+    CHECK(false);
+#endif
+    CHECK(TFW_MAKE_VERSION(0, 9, 12) < TFW_MAKE_VERSION(0, 10, 0));
+}
+
 static void test_a_failure_resets_every_field(void) {
     tfw_error error;
     memset(&error, 7, sizeof error);
@@ -85,7 +96,7 @@ static int correct_last(tfw_error *error) {
 static int read_all_records(tfw_error *error) {
     tfw_reader_options options = options_for(TFW_CORRUPT_RAISE);
     tfw_reader *reader;
-    tfw_batch batch;
+    tfw_batch batch = {.size = sizeof batch};
     int status;
     options.fd = file_open(&records);
     CHECK_EQ(TFW_OK, tfw_reader_create(&options, &reader, error));
@@ -101,7 +112,7 @@ static int read_all_records(tfw_error *error) {
 static int feed_nothing(tfw_error *error) {
     const tfw_reader_options options = {.size = sizeof options, .fd = -1};
     tfw_reader *reader;
-    tfw_batch batch;
+    tfw_batch batch = {.size = sizeof batch};
     CHECK_EQ(TFW_OK, tfw_reader_create(&options, &reader, error));
     int status = tfw_reader_next(reader, 0, &batch, error);
     tfw_reader_free(reader);
@@ -162,7 +173,7 @@ static int tally(tfw_error *error) {
 
 static int summarize(tfw_error *error) {
     tfw_reader_options options = options_for(TFW_CORRUPT_RAISE);
-    tfw_summary sum = {.shortest = UINT64_MAX};
+    tfw_summary sum = {.size = sizeof sum, .shortest = UINT64_MAX};
     tfw_reader *reader;
     options.fd = file_open(&records);
     CHECK_EQ(TFW_OK, tfw_reader_create(&options, &reader, error));
@@ -219,11 +230,70 @@ static void test_errors_are_written_by_failures_and_by_what_says_so(void) {
     CHECK(met[0] > 3 && met[1] > 10 && met[2] > 10);
 }
 
+/* ---- Convention 12 -------------------------------------------------------------------------- */
+
+static void test_structs_of_another_size_are_refused(void) {
+    make_records(WHOLE);
+    tfw_reader_options options = options_for(TFW_CORRUPT_RAISE);
+    tfw_reader *reader;
+    tfw_batch batch = {.size = sizeof batch + 8};
+    tfw_summary sum = {.size = sizeof sum - 8};
+    tfw_error error;
+    options.fd = file_open(&records);
+    CHECK_EQ(TFW_OK, tfw_reader_create(&options, &reader, NULL));
+    CHECK_EQ(TFW_E_ARGUMENT, tfw_reader_next(reader, 0, &batch, &error));
+    CHECK(strcmp("batch->size is not sizeof(tfw_batch)", error.text) == 0);
+    CHECK_EQ(TFW_E_ARGUMENT, tfw_reader_summarize(reader, 1, 0, &sum, NULL, &error));
+    batch.size = sizeof batch;
+    CHECK_EQ(TFW_OK, tfw_reader_next(reader, 0, &batch, NULL));
+    CHECK(batch.size == sizeof batch && batch.count == 3);
+    tfw_reader_free(reader);
+    options.size += 8;
+    CHECK_EQ(TFW_E_ARGUMENT, tfw_reader_create(&options, &reader, &error));
+    table t;
+    table_open(&t);
+    const tfw_part part = {.columns = t.columns}, none = {0};
+    tfw_stretch s = {.size = sizeof s, .fd = options.fd, .stop = UINT64_MAX, .buffer = buffer,
+                     .capacity = sizeof buffer};
+    CHECK_EQ(TFW_E_ARGUMENT, tfw_read_unit(&part, &none, &s, 1, 0, NULL, &count, &error));
+    CHECK_EQ(TFW_E_ARGUMENT, tfw_read_unit(&none, &part, &s, 1, TFW_SEQUENCE, NULL, &count, NULL));
+    s.size--;
+    CHECK_EQ(TFW_E_ARGUMENT, tfw_read_ahead(&s, 1, &count, &error));
+    table_close(&t);
+    close(options.fd);
+    free(records.data);
+}
+
+/* A program that knows fewer members gets those. */
+static void test_a_smaller_survey_is_filled_in_as_far_as_it_goes(void) {
+    blob message = example();
+    const tfw_span span = {0, message.len};
+    tfw_survey *survey;
+    tfw_feature_survey whole = {.size = sizeof whole}, part, before;
+    CHECK_EQ(TFW_OK, tfw_survey_create(SEED, &survey, NULL));
+    CHECK_EQ(TFW_OK, tfw_survey_add(survey, message.data, message.len, &span, 1, 0, NULL, NULL));
+    tfw_survey_get(survey, 0, &whole);
+    for (size_t room = sizeof part.size; room <= sizeof part; room += 8) {
+        memset(&before, 0x5a, sizeof before);
+        part = before;
+        part.size = room;
+        tfw_survey_get(survey, 0, &part);
+        CHECK_EQ(room, part.size);
+        CHECK(memcmp(&part.size + 1, &whole.size + 1, room - sizeof part.size) == 0);
+        CHECK(memcmp((uint8_t *)&part + room, (uint8_t *)&before + room, sizeof part - room) == 0);
+    }
+    tfw_survey_free(survey);
+    blobs_free();
+}
+
 int main(void) {
     RUN(test_every_status_has_its_name);
     RUN(test_the_library_is_the_one_of_its_header);
+    RUN(test_the_version_as_a_number_and_as_a_text);
     RUN(test_a_failure_resets_every_field);
     RUN(test_a_long_text_is_cut);
+    RUN(test_structs_of_another_size_are_refused);
+    RUN(test_a_smaller_survey_is_filled_in_as_far_as_it_goes);
     RUN(test_errors_are_written_by_failures_and_by_what_says_so);
     return check_report("error");
 }

@@ -312,6 +312,9 @@ static void test_more_inputs_that_cannot_be(void) {
     in = text_input("b", 1);
     in.kind = TFW_NONE;
     expect_fault(in, false);
+    in = text_input("b", 1);
+    in.reserved = 1;
+    expect_fault(in, false);
 }
 
 /* The error object is optional everywhere. */

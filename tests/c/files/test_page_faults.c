@@ -105,7 +105,7 @@ static void check_steady(shape s) {
     size_t sizes[1] = {0};
     uint8_t lent[1] = {s.lent};
     tfw_column finished[1];
-    const tfw_part part = {columns, memory, sizes, s.records, lent, finished};
+    const tfw_part part = {sizeof(tfw_part), columns, memory, sizes, s.records, lent, finished};
     tfw_stretch stretch = {.size = sizeof stretch, .fd = fd, .stop = UINT64_MAX,
                            .buffer = malloc(1 << 20), .capacity = 1 << 20};
     CHECK(read_steadily(&s, &stretch, &part) < TOO_MANY_FAULTS);

@@ -333,8 +333,10 @@ typedef struct unit {
 
 static void unit_of(unit *u, table *t) {
     *u = (unit){.memory = {t->numbers}};
-    u->context = (tfw_part){t->context, u->memory, u->sizes, RECORDS + 1, u->lent, t->taken};
-    u->lists = (tfw_part){t->lists, u->list_memory, u->sizes, 0, u->lent, &t->list};
+    u->context = (tfw_part){sizeof u->context, t->context, u->memory, u->sizes, RECORDS + 1,
+                            u->lent, t->taken};
+    u->lists = (tfw_part){sizeof u->lists, t->lists, u->list_memory, u->sizes, 0, u->lent,
+                          &t->list};
 }
 
 /* begin, read and finish in one call give what they give one after the other. */

@@ -82,8 +82,9 @@ static void *read_units(void *argument) {
     columns c;
     columns_open(&c, s);
     memory[0] = c.numbers;
-    const tfw_part context = {c.context, memory, sizes, RECORDS, (uint8_t[]){0, 0, 1}, c.found};
-    const tfw_part lists = {s->sequence ? c.lists : NULL, memory + 3, sizes + 3, 0,
+    const tfw_part context = {sizeof context, c.context, memory, sizes, RECORDS,
+                              (uint8_t[]){0, 0, 1}, c.found};
+    const tfw_part lists = {sizeof lists, s->sequence ? c.lists : NULL, memory + 3, sizes + 3, 0,
                             (uint8_t[]){1}, &c.list};
     for (int i = 0; i < ROUNDS; i++) {
         tfw_stretch stretch = {.size = sizeof stretch, .fd = s->fd, .stop = UINT64_MAX,
@@ -135,7 +136,7 @@ static void *survey(void *argument) {
     const shared *s = argument;
     for (int i = 0; i < ROUNDS; i++) {
         tfw_survey *found;
-        tfw_feature_survey feature;
+        tfw_feature_survey feature = {.size = sizeof feature};
         EXPECT(tfw_survey_create(SEED, &found, NULL) == TFW_OK);
         EXPECT(tfw_survey_add(found, s->file.data, s->file.len, s->spans, RECORDS,
                               s->sequence ? TFW_SEQUENCE : 0, NULL, NULL) == TFW_OK);

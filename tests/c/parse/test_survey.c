@@ -25,7 +25,7 @@ static int add(tfw_survey *s, blob message, unsigned flags, tfw_error *error) {
 
 /* The feature with a name of one letter. */
 static tfw_feature_survey named(const tfw_survey *s, char name) {
-    tfw_feature_survey f;
+    tfw_feature_survey f = {.size = sizeof f};
     for (size_t i = 0; i < tfw_survey_count(s); i++) {
         tfw_survey_get(s, i, &f);
         if (f.name_len == 1 && f.name[0] == (uint8_t)name) {
@@ -106,7 +106,7 @@ static void feature_lists(void) {
     CHECK_EQ(TFW_OK, add(s, message, TFW_SEQUENCE, NULL));
     CHECK_EQ(TFW_OK, add(s, steps_of("a", NOTHING), TFW_SEQUENCE, NULL));
     CHECK_EQ(2, tfw_survey_count(s));
-    tfw_feature_survey f;
+    tfw_feature_survey f = {.size = sizeof f};
     tfw_survey_get(s, 1, &f);
     CHECK(f.is_list == 1 && f.messages == 2 && f.least_steps == 0 && f.most_steps == 3);
     CHECK(f.least_values == 1 && f.most_values == 2);
@@ -187,7 +187,7 @@ static void memory_may_be_short(void) {
                                         NULL, NULL));
         CHECK_EQ(200, tfw_survey_count(s));
         for (size_t i = 0; i < 200; i++) {
-            tfw_feature_survey f;
+            tfw_feature_survey f = {.size = sizeof f};
             tfw_survey_get(s, i, &f);
             CHECK(f.messages == 2 && f.kinds[TFW_INT64].values == 2);
             CHECK_EQ(i, (uint64_t)f.kinds[TFW_INT64].most);
@@ -203,7 +203,7 @@ static void memory_may_be_short(void) {
 static bool same(const tfw_survey *one, const tfw_survey *other) {
     bool good = tfw_survey_count(one) == tfw_survey_count(other);
     for (size_t i = 0; good && i < tfw_survey_count(one); i++) {
-        tfw_feature_survey a, b;
+        tfw_feature_survey a = {.size = sizeof a}, b = {.size = sizeof b};
         tfw_survey_get(one, i, &a);
         tfw_survey_get(other, i, &b);
         good = a.name_len == b.name_len && memcmp(a.name, b.name, (size_t)a.name_len) == 0;

@@ -12,7 +12,7 @@ static outcome read_corrected(const file *f, const file *damaged, uint32_t flags
     outcome o = {.offset = -1, .record = -1};
     tfw_reader *reader = NULL;
     tfw_error error;
-    tfw_batch batch;
+    tfw_batch batch = {.size = sizeof batch};
     size_t fed = 0;
     CHECK_EQ(TFW_OK, tfw_reader_create(&options, &reader, &error));
     for (;;) {
@@ -146,7 +146,7 @@ static void what_is_ambiguous_is_noted_and_corrected_on_demand_only(void) {
         options.flags = TFW_CORRECT | (wanted ? TFW_CORRECT_AMBIGUOUS : 0);
         options.fd = file_open(&f);
         tfw_reader *reader = NULL;
-        tfw_batch batch;
+        tfw_batch batch = {.size = sizeof batch};
         tfw_flip flip;
         uint64_t count = 0, applied = 0, bytes = 0;
         CHECK_EQ(TFW_OK, tfw_reader_create(&options, &reader, NULL));
@@ -182,7 +182,7 @@ static void a_file_is_corrected_like_fed_bytes(void) {
                                   .buffer_size = 100,
                                   .flags = TFW_CORRECT | TFW_CORRECT_AMBIGUOUS};
     tfw_reader *reader = NULL;
-    tfw_batch batch;
+    tfw_batch batch = {.size = sizeof batch};
     feeding how = {0};
     outcome o = {.offset = -1, .record = -1};
     CHECK_EQ(TFW_OK, tfw_reader_create(&options, &reader, NULL));
@@ -210,7 +210,7 @@ static void of_very_many_flips_not_all_are_kept(void) {
     tfw_reader_options options = {.size = sizeof options, .flags = TFW_CORRECT};
     options.fd = file_open(&f);
     tfw_reader *reader = NULL;
-    tfw_batch batch;
+    tfw_batch batch = {.size = sizeof batch};
     tfw_flip flip;
     uint64_t count = 0, applied = 0;
     CHECK_EQ(TFW_OK, tfw_reader_create(&options, &reader, NULL));
@@ -239,7 +239,7 @@ static void a_reader_survives_failing_memory(void) {
     for (long n = 0; status == TFW_E_MEMORY; n++) {
         tfw_reader_options options = {.size = sizeof options, .fd = -1, .flags = TFW_CORRECT};
         tfw_reader *reader;
-        tfw_batch batch;
+        tfw_batch batch = {.size = sizeof batch};
         feeding how = {0};
         size_t fed = 0;
         outcome o = {.offset = -1, .record = -1};

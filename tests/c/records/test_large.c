@@ -102,7 +102,7 @@ static void long_records_in_a_file(void) {
     const tfw_reader_options options = {.size = sizeof options, .fd = fd,
                                         .offset = (uint64_t)offsets[2], .on_corrupt = 0};
     tfw_reader *reader;
-    tfw_batch batch;
+    tfw_batch batch = {.size = sizeof batch};
     CHECK_EQ(TFW_OK, tfw_reader_create(&options, &reader, NULL));
     CHECK_EQ(TFW_OK, tfw_reader_next(reader, 0, &batch, NULL));
     CHECK(batch.count == 1 && batch.offset == (uint64_t)offsets[2]);

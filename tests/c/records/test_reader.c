@@ -56,7 +56,7 @@ static void small_batches_come_from_one_scan(void) {
     options.buffer_size = 1 << 16;
     options.fd = file_open(&f);
     tfw_reader *reader = NULL;
-    tfw_batch batch;
+    tfw_batch batch = {.size = sizeof batch};
     CHECK_EQ(TFW_OK, tfw_reader_create(&options, &reader, NULL));
     CHECK_EQ(TFW_OK, tfw_reader_next(reader, 1, &batch, NULL));
     const uint8_t *data = batch.data;
@@ -79,7 +79,7 @@ static void reserving_early_keeps_what_is_not_delivered(void) {
     tfw_reader *reader = NULL;
     outcome o = {0};
     feeding how = {.piece = 3000, .max_records = 1};
-    tfw_batch batch;
+    tfw_batch batch = {.size = sizeof batch};
     size_t fed = 0;
     CHECK_EQ(TFW_OK, tfw_reader_create(&options, &reader, NULL));
     while (fed < f.len) {
@@ -143,7 +143,7 @@ static void misuse_of_the_fed_source_is_refused(void) {
     tfw_reader *reader = NULL;
     uint8_t *room = NULL;
     size_t len = 99;
-    tfw_batch batch;
+    tfw_batch batch = {.size = sizeof batch};
     CHECK_EQ(TFW_OK, tfw_reader_create(&options, &reader, NULL));
     CHECK_EQ(TFW_NEED_INPUT, tfw_reader_next(reader, 0, &batch, NULL));
     CHECK_EQ(TFW_E_ARGUMENT, tfw_reader_commit(reader, 1, NULL));
@@ -176,7 +176,7 @@ static void input_that_goes_on_after_an_end_begins_anew(void) {
     file f = file_random(3, 3, 40);
     tfw_reader_options options = options_for(TFW_CORRUPT_SKIP);
     tfw_reader *reader;
-    tfw_batch batch;
+    tfw_batch batch = {.size = sizeof batch};
     tfw_region region;
     size_t cut = f.ends[1] + 5, again = file_begin(&f, 1), count = 0;
     options.buffer_size = 4096;
@@ -275,7 +275,7 @@ static void a_file_cut_under_the_reader_is_an_end_or_an_error(void) {
 static void reading_errors_carry_errno_and_offset(void) {
     tfw_reader_options options = options_for(TFW_CORRUPT_SKIP);
     tfw_reader *reader = NULL;
-    tfw_batch batch;
+    tfw_batch batch = {.size = sizeof batch};
     tfw_error error;
     options.fd = open("/", O_RDONLY);
     options.offset = 7;
@@ -291,7 +291,7 @@ static void reading_errors_carry_errno_and_offset(void) {
 static void offsets_past_every_file_are_an_end(void) {
     tfw_reader_options options = options_for(TFW_CORRUPT_RAISE);
     tfw_reader *reader = NULL;
-    tfw_batch batch;
+    tfw_batch batch = {.size = sizeof batch};
     options.fd = open("/dev/zero", O_RDONLY);
     options.offset = INT64_MAX;
     CHECK_EQ(TFW_OK, tfw_reader_create(&options, &reader, NULL));
@@ -310,7 +310,7 @@ static void seeking_back_notes_no_region_twice(void) {
     tfw_reader_options options = options_for(TFW_CORRUPT_SKIP);
     options.fd = file_open(&f);
     tfw_reader *reader = NULL;
-    tfw_batch batch;
+    tfw_batch batch = {.size = sizeof batch};
     tfw_region regions[8];
     uint64_t bytes;
     CHECK_EQ(TFW_OK, tfw_reader_create(&options, &reader, NULL));
@@ -339,7 +339,7 @@ static void seeking_goes_on_at_any_record_and_forgets_the_rest(void) {
     options.fd = file_open(&f);
     options.buffer_size = 700;
     tfw_reader *reader = NULL;
-    tfw_batch batch;
+    tfw_batch batch = {.size = sizeof batch};
     tfw_error error;
     CHECK_EQ(TFW_OK, tfw_reader_create(&options, &reader, NULL));
     for (size_t i = 39; i-- > 0;) { /* backwards, from anywhere in a window, and after an error */
@@ -369,7 +369,7 @@ static void a_fed_reader_goes_on_at_any_record(void) {
     tfw_reader_options options = options_for(TFW_CORRUPT_RAISE);
     options.buffer_size = 300;
     tfw_reader *reader = NULL;
-    tfw_batch batch;
+    tfw_batch batch = {.size = sizeof batch};
     tfw_error error;
     uint8_t *room;
     size_t len;

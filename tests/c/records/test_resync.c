@@ -172,7 +172,7 @@ static void skipped_regions_are_copied_from_any_first(void) {
     file f = file_random(16, 9, 20);
     tfw_reader_options options = options_for(TFW_CORRUPT_SKIP);
     tfw_reader *reader = NULL;
-    tfw_batch batch;
+    tfw_batch batch = {.size = sizeof batch};
     tfw_region regions[4];
     for (size_t i = 1; i < 9; i += 2) {
         f.data[f.ends[i] - 1] ^= 1;
@@ -204,7 +204,7 @@ static void of_very_many_regions_not_all_are_kept(void) {
     }
     tfw_reader_options options = options_for(TFW_CORRUPT_SKIP);
     tfw_reader *reader = NULL;
-    tfw_batch batch;
+    tfw_batch batch = {.size = sizeof batch};
     tfw_region region;
     uint64_t count = 0, bytes = 0;
     options.buffer_size = 0;
@@ -290,7 +290,7 @@ static void check_text(const void *bytes, size_t len, int status, const char *te
     file f = {0};
     tfw_reader_options options = options_for(TFW_CORRUPT_RAISE);
     tfw_reader *reader = NULL;
-    tfw_batch batch;
+    tfw_batch batch = {.size = sizeof batch};
     tfw_error error;
     file_append(&f, bytes, len);
     options.fd = file_open(&f);

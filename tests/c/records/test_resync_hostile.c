@@ -87,7 +87,7 @@ static uint64_t hashed_among_headers(size_t len, uint64_t promised) {
     }
     tfw_reader_options options = options_for(TFW_CORRUPT_SKIP);
     tfw_reader *reader = NULL;
-    tfw_batch batch;
+    tfw_batch batch = {.size = sizeof batch};
     options.buffer_size = 0;
     options.fd = file_open(&f);
     CHECK_EQ(TFW_OK, tfw_reader_create(&options, &reader, NULL));

@@ -4,7 +4,7 @@
 #include <fcntl.h>
 
 static tfw_summary new_summary(void) {
-    return (tfw_summary){.shortest = UINT64_MAX};
+    return (tfw_summary){.size = sizeof(tfw_summary), .shortest = UINT64_MAX};
 }
 
 static tfw_summary model_summary(const outcome *o) {

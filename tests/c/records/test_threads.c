@@ -91,7 +91,7 @@ static void *read_file(void *argument) {
     for (int i = 0; i < ROUNDS; i++) {
         tfw_reader_options options = options_for(TFW_CORRUPT_RAISE);
         tfw_reader *reader;
-        tfw_batch batch;
+        tfw_batch batch = {.size = sizeof batch};
         uint64_t count = 0;
         options.fd = s->fd;
         EXPECT(tfw_reader_create(&options, &reader, NULL) == TFW_OK);
@@ -112,7 +112,7 @@ static void *summarize(void *argument) {
     for (int i = 0; i < ROUNDS; i++) {
         tfw_reader_options options = options_for(TFW_CORRUPT_RAISE);
         tfw_reader *reader;
-        tfw_summary summary = {.shortest = UINT64_MAX};
+        tfw_summary summary = {.size = sizeof summary, .shortest = UINT64_MAX};
         tfw_tally tally = {0};
         int status = TFW_OK;
         options.fd = s->fd;

@@ -19,7 +19,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any
 
 from tfwire._base.errors import warn
-from tfwire._base.native import ffi, lib
+from tfwire._base.native import ffi, lib, new_struct
 from tfwire._base.shared_iterator import SharedIterator
 from tfwire._base.text import printable
 from tfwire._records.files.byte_sources import Source
@@ -104,7 +104,7 @@ class BatchReader:
         self._skipped = SkippedRegions()
         self._receipt = Receipt()  # of the files before the current one
         self._file_crc32c: int | None = None
-        self._batch = ffi.new("tfw_batch *")
+        self._batch = new_struct("tfw_batch")
         self._closed = False
         self._lock = threading.Lock()
 

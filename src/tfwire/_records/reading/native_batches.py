@@ -10,7 +10,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from tfwire._base import system
-from tfwire._base.native import ffi, lib
+from tfwire._base.native import ffi, lib, new_struct
 from tfwire._records.files.byte_sources import read_at
 from tfwire._records.files.paths import Path
 from tfwire._records.reading.damage import RecordPosition
@@ -221,8 +221,7 @@ class Stretch:
     """
 
     def __init__(self, memory: Array) -> None:
-        self.native: Any = ffi.new("tfw_stretch *")
-        self.native.size = ffi.sizeof("tfw_stretch")
+        self.native: Any = new_struct("tfw_stretch")
         self.use(memory)
         self.path: Path | None = None
         self.record: int = 0

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Literal
 
 from tfwire._base.errors import public
-from tfwire._base.native import check, ffi, lib, new_error
+from tfwire._base.native import check, ffi, lib, new_error, new_struct
 from tfwire._base.parallel_map import Check, never_stopped
 from tfwire._records.reading.open_source import open_source
 
@@ -216,8 +216,9 @@ class Summary:
     """
 
     def __init__(self) -> None:
-        self.native = ffi.new("tfw_summary *", {"shortest": 2**64 - 1})
-        self.batch = ffi.new("tfw_batch *")
+        self.native = new_struct("tfw_summary")
+        self.native.shortest = 2**64 - 1
+        self.batch = new_struct("tfw_batch")
 
     @property
     def num_records(self) -> int:

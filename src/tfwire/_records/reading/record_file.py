@@ -9,7 +9,7 @@ from bisect import bisect_left
 from typing import TYPE_CHECKING, Any
 
 from tfwire._base.errors import DataLossError
-from tfwire._base.native import DAMAGE_REASONS, check, ffi, lib, new_error
+from tfwire._base.native import DAMAGE_REASONS, check, ffi, lib, new_error, new_struct
 from tfwire._records.files.byte_sources import FileSource, ObjectSource, Source
 from tfwire._records.files.compression import DETECT_SIZE, detect_compression
 from tfwire._records.files.inflate import StreamDamage
@@ -131,8 +131,7 @@ class RecordFile:
             self.tally = Tally(verified=self._verify)
 
     def _create(self, options: ReadOptions) -> Any:
-        settings = ffi.new("tfw_reader_options *")
-        settings.size = ffi.sizeof("tfw_reader_options")
+        settings = new_struct("tfw_reader_options")
         settings.buffer_size = options.buffer_size
         settings.max_record_size = options.max_record_size
         settings.flags = options.flags
@@ -172,7 +171,7 @@ class RecordFile:
             )
 
     def _read_up_to(self, start: RecordPosition) -> None:
-        batch = ffi.new("tfw_batch *")
+        batch = new_struct("tfw_batch")
         number, before = start.record_index, self.position
         while (left := number - self.position.record_index) > 0:
             before = self.position
@@ -459,7 +458,7 @@ def _has_record(source: Source, options: ReadOptions) -> bool:
         lent = ObjectSource(io.BytesIO(source.peek(_LOOKED_THROUGH)))
     plain = options._replace(compression="", receipt=False)
     with contextlib.closing(RecordFile(lent, plain)) as file:
-        found = file.next(1, ffi.new("tfw_batch *"))
+        found = file.next(1, new_struct("tfw_batch"))
     if source.rewindable:
         source.rewind(0)
     return found

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from tfwire._base.arguments import boolean, integer
 from tfwire._base.errors import DataLossError, public
-from tfwire._base.native import ffi
+from tfwire._base.native import ffi, new_struct
 from tfwire._base.parallel_map import Check, ParallelMap
 from tfwire._records.files.paths import is_file_object
 from tfwire._records.files.urls import is_url
@@ -229,7 +229,7 @@ def damage_hint(path: Any, compression_type: Any, max_record_size: int | None = 
     options = make_options(compression_type, True, "raise", max_record_size, None)
     with contextlib.closing(RecordFile(open_source(path), options)) as file:
         try:
-            file.next(1, ffi.new("tfw_batch *"))
+            file.next(1, new_struct("tfw_batch"))
         except DataLossError as error:
             return str(error)
     return None

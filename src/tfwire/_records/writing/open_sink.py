@@ -11,7 +11,7 @@ from typing import Any
 from tfwire._base import system
 from tfwire._base.arguments import boolean, refuse_null
 from tfwire._base.errors import DataLossError
-from tfwire._base.native import DAMAGE_REASONS, check, ffi, lib, new_error
+from tfwire._base.native import DAMAGE_REASONS, check, ffi, lib, new_error, new_struct
 from tfwire._base.text import show_path
 from tfwire._records.files.byte_sinks import (
     DeflatedSink,
@@ -191,7 +191,7 @@ def _holds_records(path: Path, start: RecordPosition) -> bool:
     """True if any record at or after a position verifies."""
     options = make_options("", True, "skip", None, None)
     with contextlib.closing(RecordFile(FileSource(path), options, start)) as file:
-        return file.next(1, ffi.new("tfw_batch *"))
+        return file.next(1, new_struct("tfw_batch"))
 
 
 def _is_zero(fd: int, begin: int, end: int) -> bool:

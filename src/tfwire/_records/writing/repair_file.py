@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 from tfwire._base.arguments import boolean
 from tfwire._base.errors import DataLossError, public
-from tfwire._base.native import ffi
+from tfwire._base.native import new_struct
 from tfwire._base.text import show_path
 from tfwire._records.files.byte_sinks import DeflatedSink, DraftSink, Sink
 from tfwire._records.files.compression import compressor
@@ -140,7 +140,7 @@ def _copy(file: RecordFile, out_path: str | os.PathLike[str], like: Path | None)
     if compressed is not None:
         sink = DeflatedSink(sink, compressed)
     records = payload_bytes = 0
-    batch = ffi.new("tfw_batch *")
+    batch = new_struct("tfw_batch")
     try:
         while file.next(0, batch):
             sink.write([_framed(batch)])
