@@ -326,7 +326,7 @@ def row_seeds() -> Seeds:
             yield name, struct.pack("<BBH", 0, 0, 100) + stream
             yield f"{name}-no-memory", struct.pack("<BBH", 5, 0x4C, 4000) + stream
     # What tfwire._examples.encode_rows makes of arrays and of scalars that are not Python's own.
-    native = b"\x8c\x15tfwire._examples.rows\x8c\x06native\x93"
+    native = b"\x8c\x1ctfwire._examples.encode_rows\x8c\x06native\x93"
     numbers = struct.pack("<2q", 1, -1)
     array = native + b"K\x03C" + bytes([len(numbers)]) + numbers + b"\x86R"
     text = native + b"](\x8c\x01xC\x01ye\x85R"
