@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* The checksum kernels without Python, beside memcpy: GB/s by size, and record streams in ns per
  * record, where it is the unpredictable lengths that cost.
  *

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* tfwire: TFRecord files and tf.train.Example messages, read and written in C.
  *
  * The public header of the C library; tfwire_arrow.h is that of Arrow data, and tfwire_python.h has

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* tfwire: columns and record files as Arrow data, by the conventions of tfwire.h.
  *
  * The structs of the Arrow C interfaces are in arrow/abi.h, and in the headers of every Arrow

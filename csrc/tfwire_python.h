@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* tfwire: functions that only the Python package needs, by the conventions of tfwire.h.
  *
  * Byte strings, dicts and rows cross between Python and C in Python's own formats: pickle streams

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* What instructions are counted of: the loops that the speed of this library depends on.
  *
  * Each runs once before it counts, so that memory has grown, keys are learned and the C library's

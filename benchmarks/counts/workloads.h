@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Records like those of ../workloads.py, in every form that the library turns into another. */
 #ifndef TFWIRE_COUNTS_WORKLOADS_H
 #define TFWIRE_COUNTS_WORKLOADS_H

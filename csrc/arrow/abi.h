@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* The Arrow C data interface and C stream interface: the structs by which libraries hand columns to
  * each other within a process, without linking to each other. Their layout is fixed:
  * https://arrow.apache.org/docs/format/CDataInterface.html

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Columns as Arrow arrays. The memory of values, offsets, splits and steps becomes that of the
  * arrays; all that is computed is the validity, offsets of 32 bits, and rows of rows. */
 #include "arrow/export.h"

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Shared by the files that make Arrow data: nodes with reference-counted buffers, and layouts. */
 #ifndef TFWIRE_EXPORT_H
 #define TFWIRE_EXPORT_H

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Arrays that are handed to callers, each in its own memory. */
 #include "arrow/export.h"
 #include "parse/columns.h"

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Layouts: which columns become which fields of a table, and the type of that. */
 #include "arrow/export.h"
 #include "parse/schema.h"

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* The nodes of Arrow arrays and types, and the buffers that arrays share. */
 #include "arrow/export.h"
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Where records come from, as columns: the path by a dictionary, the number and the offset. */
 #include "arrow/export.h"
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* What is computed of a record's values for Arrow: rows by partitions, and whether strings are
  * UTF-8. */
 #include "arrow/export.h"

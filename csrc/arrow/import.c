@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Tables of Arrow data, batch by batch. A large batch is converted in parts that fit the memory. */
 #include "arrow/import_parts.h"
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Memory for converted values: blocks, which become a single one after some batches. */
 #include "arrow/import_parts.h"
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* A column of Arrow data as the input of the encoder. */
 #include "arrow/import_parts.h"
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Lists of Arrow data: which elements each record has, and which records have none. */
 #include "arrow/import_parts.h"
 #include "base/search.h"

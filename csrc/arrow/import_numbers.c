@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Numbers of Arrow data: int64 and float where they lie, all others converted. */
 #include "arrow/import_parts.h"
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Arrow data as the columns that are encoded.
  *
  * A column holds values in nested lists. Its array is walked from the outside to the inside; on the

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Strings of Arrow data: used in place if they lie one after the other, otherwise copied. */
 #include "arrow/import_parts.h"
 

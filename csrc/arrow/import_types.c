@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* The types of Arrow data, and whether arrays are of these types. */
 #include "arrow/import_parts.h"
 

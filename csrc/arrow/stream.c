@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Streams of arrays that read plain files while they are consumed. No function needs more than the
  * stream itself: consumers call them from any thread, without an interpreter.
  *

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* The internals of a stream of arrays: its errors. */
 #ifndef TFWIRE_STREAM_H
 #define TFWIRE_STREAM_H

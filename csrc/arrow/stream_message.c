@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* What get_last_error of a stream says: the words of the Python package's errors. */
 #include "arrow/stream.h"
 #include "base/system.h"

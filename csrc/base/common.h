@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Shared by every source file: portability, little-endian loads, checked sizes, errors. */
 #ifndef TFWIRE_COMMON_H
 #define TFWIRE_COMMON_H

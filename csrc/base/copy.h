@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Copies of short byte strings of unpredictable lengths.
  *
  * memcpy branches on the length, and a mispredicted branch costs more than the copy itself. Where

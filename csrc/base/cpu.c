@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* CPU features by CPUID, Linux's hwcap, or macOS's sysctl. */
 #include "base/cpu.h"
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* What this CPU and its operating system can do. */
 #ifndef TFWIRE_CPU_H
 #define TFWIRE_CPU_H

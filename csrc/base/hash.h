@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* The hash of keys. The writer of a file chooses its keys, so the hash depends on a secret seed:
  * without knowing it, nobody can choose keys that collide. */
 #ifndef TFWIRE_HASH_H

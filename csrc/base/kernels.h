@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Choosing among implementations of one function for different CPUs ("kernels"). */
 #ifndef TFWIRE_KERNELS_H
 #define TFWIRE_KERNELS_H

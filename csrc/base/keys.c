@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Keys by number: a hash table with open addressing. */
 #include "base/keys.h"
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Numbers for keys: each new byte string gets the next number. */
 #ifndef TFWIRE_KEYS_H
 #define TFWIRE_KEYS_H

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* The allocator and the growable array. */
 #define _DEFAULT_SOURCE
 

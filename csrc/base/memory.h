@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* The allocator, which all code uses, and the growable array. */
 #ifndef TFWIRE_MEMORY_H
 #define TFWIRE_MEMORY_H

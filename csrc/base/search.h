@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Searching in offsets. */
 #ifndef TFWIRE_SEARCH_H
 #define TFWIRE_SEARCH_H

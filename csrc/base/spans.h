@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Spans of a buffer. */
 #ifndef TFWIRE_SPANS_H
 #define TFWIRE_SPANS_H

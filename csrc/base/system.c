@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* What differs between systems: POSIX, and Windows by MinGW or MSVC (without POSIX names). */
 #define _FILE_OFFSET_BITS 64
 #define _POSIX_C_SOURCE 200809L

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* What differs between systems: files that are read at an offset, and the texts of their errors. */
 #ifndef TFWIRE_SYSTEM_H
 #define TFWIRE_SYSTEM_H

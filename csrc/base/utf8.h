@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* UTF-8, as Python and Arrow have it. */
 #ifndef TFWIRE_UTF8_H
 #define TFWIRE_UTF8_H

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* CRC-32C: the choice of a kernel, combining and masking.
  *
  * A message is a polynomial over GF(2): its first byte has the highest powers, and inside a byte

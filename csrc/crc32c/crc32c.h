@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* CRC-32C kernels, for their own files and for loops that look one up once. */
 #ifndef TFWIRE_CRC32C_H
 #define TFWIRE_CRC32C_H

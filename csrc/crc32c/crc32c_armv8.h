@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* CRC-32C with ARMv8's CRC32 and PMULL.
  * Inline, for the kernel and for the record scanner. */
 #ifndef TFWIRE_CRC32C_ARMV8_H

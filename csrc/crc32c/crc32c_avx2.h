@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* CRC-32C with AVX2 and VPCLMULQDQ, without AVX-512: AMD since Zen 3, Intel since Alder Lake.
  * Inline, for the kernel and for the record scanner. */
 #ifndef TFWIRE_CRC32C_AVX2_H

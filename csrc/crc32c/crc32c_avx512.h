@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* CRC-32C with AVX-512 and VPCLMULQDQ: Intel since Rocket Lake, AMD since Zen 4; Ice Lake if asked.
  * Inline, for the kernel and for the record scanner. */
 #ifndef TFWIRE_CRC32C_AVX512_H

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Template: CRC-32C by folding, for vectors of any width. A kernel's header includes it once, after
  * it has defined
  *

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Template: a kernel, by the functions of the header that was included before it. */
 #define KERNEL_TEXT(kernel) #kernel
 #define KERNEL_NAME(kernel) KERNEL_TEXT(kernel)

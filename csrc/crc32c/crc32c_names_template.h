@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Template: the names of a kernel. Its header includes this after the system's headers, and then
  * defines
  *

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* CRC-32C on any CPU: 16 bytes at a time by table ("slicing"). Inline, for the kernel and for the
  * record scanner. */
 #ifndef TFWIRE_CRC32C_PORTABLE_H

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* CRC-32C with SSE4.2 and PCLMULQDQ: every x86-64 server since 2010.
  * Inline, for the kernel and for the record scanner. */
 #ifndef TFWIRE_CRC32C_SSE42_H

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Columns to messages.
  *
  * Bounds: before a feature is written, the room left is compared with the most that it can take.

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* The choice of a writer of numbers, and the one for any CPU. */
 #include "base/kernels.h"
 #include "encode/numbers.h"

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Numbers on the wire: the loops in which encoding spends its time, for each kind of CPU. */
 #ifndef TFWIRE_NUMBERS_H
 #define TFWIRE_NUMBERS_H

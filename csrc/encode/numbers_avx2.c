@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Numbers on the wire with AVX2 and BMI2: x86-64 since 2013. */
 #include "encode/numbers.h"
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Numbers on the wire with NEON: every ARM64. */
 #include "encode/numbers.h"
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Template: numbers on the wire. A writer's file includes it once, after it has defined
  *
  *     TARGET                      the function attribute that allows its instructions

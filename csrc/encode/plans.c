@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Columns prepared for encoding. */
 #include "encode/plans.h"
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Columns prepared for encoding: checked inputs with the prefixes of their features. */
 #ifndef TFWIRE_PLANS_H
 #define TFWIRE_PLANS_H

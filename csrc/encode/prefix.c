@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Prefixes of features: their text, their templates, and the general way to write them. */
 #include "encode/prefix.h"
 

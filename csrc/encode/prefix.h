@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* A Feature on the wire: prefix and values.
  *
  * In a message a length precedes what it counts, and four lengths surround the values of a feature.

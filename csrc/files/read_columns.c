@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* From a file to columns in one call: records are read, verified and parsed a piece at a time,
  * while the piece is in the cache. Here Records and Examples meet in C, as they do in Python.
  *

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* The cells of a record: finding those of its features, filling and judging them. */
 #include "parse/cells.h"
 

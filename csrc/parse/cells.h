@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* The cells of a record while it is parsed into columns. Only this file and cells.c know how cells
  * are marked; others ask by the functions below.
  *

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Columns under construction: their life, their memory, and handing over. */
 #include "parse/columns.h"
 

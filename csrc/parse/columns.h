@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* The internals of columns. A column is a row of cells. A cell holds the values of one Feature: of
  * a record or, in feature lists, of one step.
  *

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* The table of guesses: which bytes of the keys to take, and where they lead. */
 #include "parse/key_guess.h"
 

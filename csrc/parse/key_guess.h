@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Guesses the feature of a key where keys come in any order: eight bytes of the key choose a slot
  * of a table, without a branch on the key or on its length. The caller compares the whole key, and
  * looks it up by its seeded hash if the guess was wrong. So keys that share a slot, by chance or by

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Templates of prefixes, and the kernel that matches them on any CPU. */
 #include "parse/columns.h"
 #include "base/kernels.h"

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* The fast path: messages of the usual shape are compared, not parsed.
  *
  * Writers produce one form: key before value, one packed list, shortest lengths. So the prefix of a

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Matching with AVX2 and BMI2: x86-64 since 2013. */
 #include "parse/columns.h"
 

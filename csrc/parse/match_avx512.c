@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Matching with AVX-512 and VBMI2 (Rocket Lake, Zen 4): eight varints are put together at once. */
 #include "parse/columns.h"
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Template: prefixes and single varints by AVX2 and BMI2. A kernel's file includes it once, after
  * it has defined
  *

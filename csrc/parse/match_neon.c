@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Matching with NEON: every ARM64. */
 #include "parse/columns.h"
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Template: blocks of varints by windows of 64 bytes. A branch per value that depends on its length
  * would be mispredicted often. So the ends of varints in a window are found at once, and values of
  * any length are put together by masks. A kernel's file includes it once, after it has defined

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Template: single varints by words of eight bytes, where no instruction gathers bits. A kernel's
  * file includes it once, after it has defined
  *

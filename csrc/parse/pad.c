@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Rows of different lengths as the rows of one dense array. */
 #include "base/common.h"
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Serialized Examples to columns: the complete parser, by all rules of protobuf. */
 #include "parse/parse.h"
 

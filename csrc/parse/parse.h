@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* What the parsers of Examples and of SequenceExamples share. */
 #ifndef TFWIRE_PARSE_H
 #define TFWIRE_PARSE_H

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Ranges and sums of values. */
 #include "parse/range.h"
 

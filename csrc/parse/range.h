@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Ranges and sums of values, for surveys. */
 #ifndef TFWIRE_RANGE_H
 #define TFWIRE_RANGE_H

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Schemas: checked copies of the features asked for, and a hash table of their keys. */
 #include "parse/schema.h"
 

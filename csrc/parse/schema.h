@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* The internals of a schema: the features asked for, and the index of their keys. */
 #ifndef TFWIRE_SCHEMA_H
 #define TFWIRE_SCHEMA_H

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Serialized SequenceExamples to columns: a context like an Example's, and lists of steps. */
 #include "parse/parse.h"
 #include "wire/message.h"

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* One Example at a time: a single call clears, parses, and lays the strings side by side. */
 #include "parse/columns.h"
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* What messages hold, without a schema: features, their kinds, counts and ranges of values. */
 #include "base/keys.h"
 #include "parse/parse.h"

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Byte strings to Python, thousands at a time: a pickle (protocol 4) of a tuple of bytes objects,
  *
  *     PROTO 4, MARK, then per string SHORT_BINBYTES, BINBYTES or BINBYTES8, TUPLE, STOP

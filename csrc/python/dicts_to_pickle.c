@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Messages to dicts, without a schema: a pickle that builds them, and arrays of their numbers.
  *
  * A list of numbers is the opcode NEXT_BUFFER, for which the unpickler takes the next object of its

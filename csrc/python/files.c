@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Files that Python opens: records by number, and descriptors that C closes. */
 #include "tfwire_python.h"
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Rows from marshal.dumps(list, 4): numbers, text, and lists of them.
  *
  * An object is a type code and its content. A code with the flag gives the object the next number,

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* The size of what decoding makes of a message. */
 #include "python/measure.h"
 

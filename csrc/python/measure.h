@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* How much a message holds, as tfw_measure and tfw_shorten count it. */
 #ifndef TFWIRE_MEASURE_H
 #define TFWIRE_MEASURE_H

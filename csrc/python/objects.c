@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Byte strings from Python, thousands at a time: read in place, from the objects themselves. */
 #include "tfwire_python.h"
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* The opcodes of pickle protocol 5 that plain values need, as pickletools names them. */
 #ifndef TFWIRE_OPCODES_H
 #define TFWIRE_OPCODES_H

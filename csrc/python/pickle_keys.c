@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Keys of rows, for all ways of reading rows. */
 #include "python/unpickler.h"
 

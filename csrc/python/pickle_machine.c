@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* pickle's stack machine, as far as rows of plain values need it: one opcode at a time. */
 #include "python/unpickler.h"
 

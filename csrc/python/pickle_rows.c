@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Rows from a pickle: the opcodes around them, keys and values, rows that occurred before. */
 #include "python/unpickler.h"
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Opcodes of strings, and the memo by which a key is written only once. */
 #include "python/pickle_strings.h"
 #include "base/hash.h"

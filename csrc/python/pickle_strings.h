@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Pickles (protocol 5), written opcode by opcode: bytes of a message only ever become the payload
  * of counted strings. Functions return false when out of memory. */
 #ifndef TFWIRE_PICKLE_STRINGS_H

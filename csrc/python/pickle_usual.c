@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* The usual row, read straight through: MARK, key and value in turn, SETITEMS, where values are
  * scalars, arrays or lists of numbers. The machine of pickle_machine.c gives the same answer,
  * slower. */

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Rows to messages: the rows of a stream become Examples. */
 #include "python/rows.h"
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* The row encoder, and what it remembers of keys. */
 #ifndef TFWIRE_ROWS_H
 #define TFWIRE_ROWS_H

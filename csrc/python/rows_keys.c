@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* The keys of rows: their order, their prefixes. */
 #include "python/rows.h"
 

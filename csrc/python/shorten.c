@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Messages with their first parts only. */
 #include "python/measure.h"
 

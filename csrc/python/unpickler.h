@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Python's rows from a stream of pickle or marshal: names and values, without Python objects.
  *
  * pickle.dumps is the fastest way to hand over many Python objects: 40 ns for an item of a dict.

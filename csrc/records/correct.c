@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Correction of a single flipped bit in a record.
  *
  * A flipped bit of the payload adds a power of x to its CRC, another power for each bit. So the

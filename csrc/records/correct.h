@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Correction of a single flipped bit, for the reader. */
 #ifndef TFWIRE_CORRECT_H
 #define TFWIRE_CORRECT_H

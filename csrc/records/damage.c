@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Damage met by the sequential reader: raised, corrected, or left out as a region. */
 #include "records/damage.h"
 

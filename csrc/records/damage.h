@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* What the sequential reader does at damage. */
 #ifndef TFWIRE_DAMAGE_H
 #define TFWIRE_DAMAGE_H

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Damage of records, in words. */
 #include "records/describe.h"
 

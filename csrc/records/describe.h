@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Damage of records, in words. */
 #ifndef TFWIRE_DESCRIBE_H
 #define TFWIRE_DESCRIBE_H

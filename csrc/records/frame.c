@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Frames, written around payloads and verified. Nothing here keeps state. */
 #include "records/frame.h"
 

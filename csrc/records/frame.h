@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* The TFRecord frame.
  *
  * A record is a 12-byte header (uint64 length, uint32 masked CRC of those 8 bytes), the payload,

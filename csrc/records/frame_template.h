@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Template: reading a frame, with the checksums inlined. The header of a CRC-32C kernel is included
  * before it, which defines
  *

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Random access: finding the records of a file, and reading any of them by number. Nothing here
  * keeps state, so any number of threads may read one file. */
 #include "records/describe.h"

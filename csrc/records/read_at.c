@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Reading a file at an offset. Nothing here keeps state, so any number of threads may read one
  * file. */
 #include "records/read_at.h"

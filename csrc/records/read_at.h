@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Files that are read at an offset, by tfw_read_at. */
 #ifndef TFWIRE_READ_AT_H
 #define TFWIRE_READ_AT_H

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* The buffered sequential reader: a window that moves over a file, or over bytes that it is fed.
  *
  * The window, in offsets from data:

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* The state of the sequential reader. window.c gets its input, damage.c applies the policy, and
  * reader.c, above both, goes from record to record. */
 #ifndef TFWIRE_READER_STATE_H

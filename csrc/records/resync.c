@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* The search for the next record after damage.
  *
  * TFRecord has no magic number, but a header checks itself: a place whose 12 bytes verify, whose

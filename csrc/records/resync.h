@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* The search for the next record after damage. */
 #ifndef TFWIRE_RESYNC_H
 #define TFWIRE_RESYNC_H

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Finding records in memory. Nothing here keeps state. */
 #include "records/scan.h"
 

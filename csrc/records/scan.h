@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Finding records in memory. A scanner is the loop over records with the checksum of one CRC-32C
  * kernel inlined. */
 #ifndef TFWIRE_SCAN_H

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Template: finding the records in memory, with the checksums inlined: for short records the two
  * calls each would take a quarter of the time. A file includes it after the header of each CRC-32C
  * kernel, and after it has defined LENGTH_FIRST: true where a checksum costs more than a branch

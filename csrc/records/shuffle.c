@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* The buffer of a shuffle: exchanging elements, and copying strings side by side. */
 #include "base/common.h"
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* A summary of the records that a reader finds: one call reads, verifies and adds up many. */
 #include "records/frame.h"
 

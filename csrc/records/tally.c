@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Totals of records: a fingerprint that does not depend on their order, and the CRC of the file
  * that they form. Both follow from the CRCs stored with the records. */
 #include "base/spans.h"

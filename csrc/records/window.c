@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* The window of the sequential reader and the source of its input: a file that is read here, or
  * bytes that the caller feeds. */
 #include "records/window.h"

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* The sequential reader's window on its input. */
 #ifndef TFWIRE_WINDOW_H
 #define TFWIRE_WINDOW_H

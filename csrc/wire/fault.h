@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Why a message cannot be read.
  *
  * Readers of a message take the bytes [p, end), return where they stopped, and return NULL when the

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Reading the fields that are rare, and groups. */
 #include "wire/field.h"
 

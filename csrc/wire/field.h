@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Fields of the protobuf wire format, and groups. Nothing here knows what a message means. Fields
  * are written as TFWI_TAG, then a varint or a length and bytes. */
 #ifndef TFWIRE_FIELD_H

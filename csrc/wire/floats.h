@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Packed floats, read and written: little-endian on the wire, of any alignment. */
 #ifndef TFWIRE_FLOATS_H
 #define TFWIRE_FLOATS_H

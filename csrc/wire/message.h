@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* A walk over the messages of an Example by the rules of protobuf. The values go to a sink, whose
  * functions are inlined into the walk.
  */

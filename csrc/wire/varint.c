@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Reading varints that are long, and many of them. */
 #include "wire/varint.h"
 

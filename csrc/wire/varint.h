@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Varints, read and written: one at a time, and many as in packed lists. */
 #ifndef TFWIRE_VARINT_H
 #define TFWIRE_VARINT_H

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Reads the file that write_file.c writes and prints its columns.
  *
  *     cc print_columns.c $(pkg-config --cflags --libs tfwire) -o print_columns

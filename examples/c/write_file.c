@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Writes a TFRecord file of tf.train.Examples from columns.
  *
  *     cc write_file.c $(pkg-config --cflags --libs tfwire) -o write_file

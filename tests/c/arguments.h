@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* What functions are called with at the edges: buffers of an exact size, and numbers. */
 #ifndef TFWIRE_TESTS_ARGUMENTS_H
 #define TFWIRE_TESTS_ARGUMENTS_H

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Arrow data as tests make it: structs whose release is counted. */
 #ifndef TFWIRE_TESTS_ARROW_COLUMNS_H
 #define TFWIRE_TESTS_ARROW_COLUMNS_H

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Included before each file by `make check-msvc`: the headers of MinGW, which clang reads in the
  * place of cl, and then nothing of GNU: what MSVC does not have is an error. */
 #include <_mingw.h>

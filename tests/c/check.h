@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* A small test harness: checks that report and count, guard pages, failing allocations. */
 #ifndef TFWIRE_TESTS_CHECK_H
 #define TFWIRE_TESTS_CHECK_H

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Features to ask for, and columns to free. */
 #ifndef TFWIRE_TESTS_COLUMNS_H
 #define TFWIRE_TESTS_COLUMNS_H

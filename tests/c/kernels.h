@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Random messages, usual and odd, parsed by the complete parser and by a kernel: both must give the
  * same columns and errors. */
 #ifndef TFWIRE_TESTS_KERNELS_H

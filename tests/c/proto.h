@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Protobuf messages made by hand, for tests: blobs that are joined and wrapped. All memory belongs
  * to one arena, which blobs_free empties. */
 #ifndef TFWIRE_TESTS_PROTO_H

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Threads that do the same at once, for ThreadSanitizer (make check-threads). */
 #ifndef TFWIRE_TESTS_RACE_H
 #define TFWIRE_TESTS_RACE_H

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Record files in memory, what a reader makes of them, and what it should: for the reader tests. */
 #ifndef TFWIRE_TESTS_RECORDS_H
 #define TFWIRE_TESTS_RECORDS_H

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Files of Examples and SequenceExamples, and the columns that must come of them. */
 #ifndef TFWIRE_TESTS_TABLES_H
 #define TFWIRE_TESTS_TABLES_H

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* main for compilers without libFuzzer: runs a target on files and folders, then for a while on
  * what a small seeded mutator makes of them.
  *

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* The life of columns: messages parsed, records truncated, columns cleared, lent, taken and given
  * their memory back, bound anew, in any order and with allocations that fail. What they hold is
  * always what new columns hold that have parsed the messages still in them. */

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* tfw_correct against trial: of a record with some bits flipped, every single bit is tried, and of
  * a short one every two. */
 #include "common/fuzz.h"

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* All kernels that this machine can run give one answer, at any alignment, whole or in pieces, and
  * it is the one of the definition, bit by bit. */
 #include "common/fuzz.h"

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* tfw_decode: the pickle is well-formed; a batch gives what its messages give one by one; another
  * encoding gives the same bytes; and the value of a key is what tfw_parse makes of it. tfw_survey_add
  * finds the same messages well-formed, and tfw_shorten keeps to its limits. */

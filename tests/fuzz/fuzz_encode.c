@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* tfw_encode and tfw_encode_sequence: columns that the input chooses are encoded in pieces, as the
  * room allows, and whole; both give the same messages, and parsed they give the columns. Offsets
  * that lie are refused, or at least give well-formed messages. */

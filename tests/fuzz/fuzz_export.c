@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* tfw_arrow_array_create and streams: fields of every kind over messages. Arrays are as Arrow's
  * format says, and hold what a slow model makes of the parsed columns; a record that does not fit
  * is one that the model refuses; a stream over two files gives the same rows. With any allocation

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* tfw_import_next: a column that the input describes, laid out as Arrow data in a way that the input
  * chooses, gives the messages of the same column laid out plainly; in pieces of any room, alone or
  * in a table. Structs and buffers that lie are refused, or give other messages, and are released

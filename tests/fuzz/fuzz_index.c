@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* tfw_walk against a plain walk over the headers, and tfw_fetch with offsets that may lie: what is
  * fetched is always a record that verifies, at the place and of the size that the offsets say. */
 #include "common/script.h"

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* tfw_object_spans and tfw_pack_objects on byte strings as some interpreter lays them out. */
 #include "common/fuzz.h"
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* tfw_pad against a plain loop: rows of any splits, also those that lie. */
 #include "common/fuzz.h"
 

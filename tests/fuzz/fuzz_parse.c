@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* tfw_parse: schemas of every kind and layout, batches, flags, failing memory; and tfw_parse_one,
  * which gives what tfw_parse gives of each message. */
 #include "common/parsing.h"

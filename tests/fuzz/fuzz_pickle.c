@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* tfw_pickle_spans and tfw_pickle_offsets: what they write is what an unpickler reads, whatever
  * the strings; without room, or with offsets that decrease, nothing is written. */
 #include "common/fuzz.h"

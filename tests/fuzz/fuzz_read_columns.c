@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* tfw_read_columns, tfw_read_unit and tfw_read_ahead: what they make of a file is what a plain walk,
  * tfw_parse of each record and tfw_tally_block make of it, whatever the buffer, the steps and the
  * reads. */

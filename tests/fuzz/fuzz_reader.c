@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* tfw_reader against the slow model of what a reader should find: every policy, fed in pieces or
  * reading a file whose reads are short and interrupted, in small batches, with a failing
  * allocation. The model knows no pieces, so two ways to feed never differ.

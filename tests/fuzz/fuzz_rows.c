@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* tfw_rows_encode: any stream gives well-formed messages or is refused. An encoder that remembers
  * keys gives what a new one gives, with less room too, and where memory fails on the way; the
  * order of the keys changes nothing else; and rows that do not look usual give what they give when

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* tfw_scan against a plain model of the format; what it finds, packed and framed again, is the
  * input, and its checksums add up to that of the input. */
 #include "common/script.h"

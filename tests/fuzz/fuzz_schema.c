@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* tfw_schema_create: any features are judged as its contract says, and a schema that is created
  * finds every key, whichever order the keys of a message have. */
 #include "common/fuzz.h"

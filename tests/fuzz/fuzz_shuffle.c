@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* tfw_exchange and tfw_gather against plain loops, with slots and room that do not suffice. */
 #include "common/fuzz.h"
 

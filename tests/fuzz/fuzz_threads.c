@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Threads that read the units of a file side by side, as the Python package's do: in turn each finds
  * the next unit by tfw_read_ahead, and all verify and parse their units at once by tfw_read_unit,
  * into columns of their own. They share the file and the schemas. Every unit is that of one thread.

@@ -165,9 +165,14 @@ def is_for_types(node):
 
 
 def test_c_sources_are_ascii():
-    """And no line is longer than 100 columns."""
-    for path in [*C_SOURCES, *(ROOT / "tests" / "c").rglob("*.[ch]")]:
-        for number, line in enumerate(path.read_text(encoding="ascii").splitlines(), 1):
+    """And say their license first, and no line is longer than 100 columns."""
+    others = [path for name in ("tests", "examples") for path in (ROOT / name).rglob("*.[ch]")]
+    for path in [*C_SOURCES, *others]:
+        text = path.read_text(encoding="ascii")
+        assert text.startswith("/* SPDX-License-Identifier: Apache-2.0 */\n/* "), path
+        if "fuzz" in path.parts:
+            continue
+        for number, line in enumerate(text.splitlines(), 1):
             assert len(line) <= 100, f"{path.name}:{number}"
 
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Columns and files as Arrow data: the values, the nulls, who owns what, and every allocation that
  * fails. tfwi_test_buffers counts the buffers that live. */
 #include "columns.h"

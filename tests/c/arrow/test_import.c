@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Arrow data as columns: every type, offsets, nulls, lists of all kinds, dictionaries, and structs
  * that are not as the interface says. */
 #include "arrow_columns.h"

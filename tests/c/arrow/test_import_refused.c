@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Tables of Arrow data that are refused: schemas, arrays and streams that are not as Arrow says. */
 #include "arrow_columns.h"
 

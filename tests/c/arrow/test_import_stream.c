@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Tables of Arrow data batch by batch: memory, streams, and what is released. */
 #include "arrow_columns.h"
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Arrow data whose elements lie anywhere: list views, dictionaries and lists inside of them, over
  * values of every type; nulls at every level; each with every allocation failing. */
 #include "arrow_columns.h"

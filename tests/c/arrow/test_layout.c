@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Layouts: what is refused, and the columns that belong to one; arrays of no records. */
 #include "columns.h"
 

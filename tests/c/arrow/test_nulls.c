@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* What is null in Arrow data: features that are absent or have no kind, and steps without a kind.
  * Of failed records and of entries that come again nothing is left; every allocation may fail. */
 #include "columns.h"

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* How streams of arrays end: what get_last_error says, of which file and record. */
 #include "columns.h"
 #include "records.h"

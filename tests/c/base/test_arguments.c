@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Every function of tfwire.h with every flag, with nothing, and with numbers at the edges: an error
  * or a result, but no access outside of what it was given. Buffers have exactly the size stated, so
  * that the sanitizer sees more. tests/house/test_architecture.py asks for every function here. */

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* The functions of tfwire_arrow.h with every flag, with nothing, and with what does not fit. */
 #include "arguments.h"
 #include "tfwire_arrow.h"

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Tables with numbers at the edges, and with nothing; see test_arguments.c. */
 #include "arguments.h"
 #include "arrow_columns.h"

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Numbers at the edges as arguments: an error or a result; see test_arguments.c. */
 #include "arguments.h"
 

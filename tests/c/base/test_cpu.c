@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Which kernels a CPU runs, and which of them it is given. */
 #include "check.h"
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Status names, versions, and error objects: what writes them, and what does not. */
 #include "arguments.h"
 #include "records.h"

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Keys by number: found again, kept apart, and not let collide without end. */
 #include "check.h"
 #include "base/keys.h"

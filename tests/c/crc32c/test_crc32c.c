@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* CRC-32C: every kernel against the definition, by itself and through the selection. */
 #define _GNU_SOURCE
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Columns to messages: the bytes of protobuf, exact bounds, splits and offsets that lie. */
 #include "check.h"
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Numbers on the wire: every writer gives the bytes of the plainest one, for values of all widths,
  * and touches no more than it may. */
 #include "check.h"

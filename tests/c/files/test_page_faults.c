@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Units that follow each other take no fresh memory: what was taken is given back, what was lent
  * stays. Whatever the columns are. */
 #include "columns.h"

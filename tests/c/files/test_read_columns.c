@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* tfw_read_columns and tfw_read_ahead: whatever the buffer, the steps and the reads, the columns
  * are those of tfw_parse, and what stops is found at its record. */
 #include "tables.h"

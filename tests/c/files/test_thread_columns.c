@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* What the threads of the Python package run beside each other: each has objects and memory of its
  * own; the file, the schemas, the messages and the columns to encode are shared. One race per
  * function, for ThreadSanitizer (make check-threads). */

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Guesses of keys: a key that is asked for is never taken for one that is not, and keys as people
  * name them are guessed right. */
 #include "check.h"

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Wide messages with their keys in any order: every kernel gives what the complete parser gives,
  * and leaves nothing usual to it. */
 #include "kernels.h"

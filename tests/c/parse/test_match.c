@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* The fast path: every kernel gives what the complete parser gives, on usual and odd messages. */
 #include "kernels.h"
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Rows of different lengths as rows of one. */
 #include "check.h"
 #include "base/common.h"

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Serialized Examples to columns: every legal form, every malformed one, every misfit. */
 #include "columns.h"
 

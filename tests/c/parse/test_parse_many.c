@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Many Examples to many columns: any order of keys, failures that leave no trace, arguments. */
 #include "columns.h"
 

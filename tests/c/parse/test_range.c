@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Ranges and sums, of any number of values, beside those of a plain loop. */
 #include "check.h"
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Schemas: what is refused, that everything is copied, that every key is found. */
 #include "check.h"
 #include "parse/schema.h"

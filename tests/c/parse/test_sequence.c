@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Serialized SequenceExamples to columns. */
 #include "columns.h"
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* One Example at a time. */
 #include "columns.h"
 

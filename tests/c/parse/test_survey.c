@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* tfw_survey_*: what messages hold. */
 #include "kernels.h"
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Messages to pickles of dicts: the streams are disassembled and compared as text. */
 #include "proto.h"
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Files that Python leaves for C to close, and records by number. */
 #include "check.h"
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Rows out of marshal: a known stream, forms that marshal may choose, streams that lie. */
 #include "check.h"
 

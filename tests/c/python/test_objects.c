@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Byte strings found in objects, and packed as records. */
 #include "check.h"
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Rows out of pickles: known streams, both ways of reading them, streams that lie. */
 #include "check.h"
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* tfw_measure and tfw_shorten: what a message decodes to, and messages with their first parts. */
 #include "proto.h"
 #include "tfwire_python.h"

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Correction of a flipped bit: every bit, every pair of bits. */
 #include "records.h"
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Correction of flipped bits by a reader, whatever the policy. */
 #include "records.h"
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* The scanner, the framer and the packer. */
 #include "check.h"
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Random access: the walk over headers, and records by number. */
 #include "records.h"
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Sizes above 2^31 and 2^32: memory that is mapped but never written, and files with holes. */
 #include "check.h"
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* The buffered reader on sound files, with sources and memory that misbehave. */
 #include "records.h"
 

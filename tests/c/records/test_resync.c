@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* The reader on damaged and hostile files: every policy, every bit, every cut. */
 #include "records.h"
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* The reader on hostile files: the work that they make is in proportion to their size. */
 #include "records.h"
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* The scanner with every kernel's checksums: all find the same. */
 #define _GNU_SOURCE
 

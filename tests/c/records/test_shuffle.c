@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* The buffer of a shuffle. */
 #include "check.h"
 #include "base/common.h"

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* tfw_reader_summarize against the sums of what a reader should find. */
 #include "records.h"
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* What records add up to: their hash in any order, the CRC of the file that they make. */
 #include "check.h"
 #include "records/frame.h"

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* What threads may share: the choice of the checksum kernel, a schema, a file, and offsets of its
  * records; for ThreadSanitizer (make check-threads). files/test_thread_columns.c races what makes
  * and reads messages. */

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Fields of every type, and groups. */
 #include "proto.h"
 #include "wire/field.h"

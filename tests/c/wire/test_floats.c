@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Packed floats, in and out. */
 #include "proto.h"
 #include "wire/floats.h"

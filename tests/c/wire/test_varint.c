@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Varints of every length, one at a time and many. */
 #include "proto.h"
 #include "wire/varint.h"

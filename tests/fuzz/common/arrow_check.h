@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Arrays and types of Arrow from a consumer's side, by the words of the format alone: whether they
  * are well-formed, what their rows hold, and releasing them in any order. */
 #ifndef TFWIRE_TESTS_FUZZ_ARROW_CHECK_H

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Fields of Arrow that the input chooses, and a slow model of what they hold: by the columns that
  * the parser gives, one record after the other. */
 #ifndef TFWIRE_TESTS_FUZZ_ARROW_MODEL_H

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Another encoding of the same message: whatever protobuf allows a writer to do that writers do
  * not do. A parser must not tell the two apart, and no fast path recognises the second, so this
  * compares fast paths with the complete parser. */

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* What the fuzz targets share: an input that is used up, and the verdict on a run.
  *
  * A target is a function of an input that holds by its checks whatever the input is; FUZZ_TARGET

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* The messages of an input: their number, the lengths of all but the last, their bytes. */
 #ifndef TFWIRE_TESTS_FUZZ_MESSAGES_H
 #define TFWIRE_TESTS_FUZZ_MESSAGES_H

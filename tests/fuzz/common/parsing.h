@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Parsing, for Examples and SequenceExamples: a batch gives what its records give one by one and
  * to the complete parser, what they give scattered over memory, to another kernel, in another
  * encoding, and where memory fails on the way. */

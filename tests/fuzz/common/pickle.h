@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* A reader of the pickles that tfw_decode writes: checks that an unpickler would read them as what
  * they should be, and gives the decoded messages as hashes. Of one key it keeps the value. */
 #ifndef TFWIRE_TESTS_FUZZ_PICKLE_H

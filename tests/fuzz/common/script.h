@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Record files as fuzz targets make them. Checksums keep random bytes from being records, so the
  * input is a script: what to append, what to damage. */
 #ifndef TFWIRE_TESTS_FUZZ_SCRIPT_H

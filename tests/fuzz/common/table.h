@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Schemas that the input chooses, and columns with the memory that is bound to them. */
 #ifndef TFWIRE_TESTS_FUZZ_TABLE_H
 #define TFWIRE_TESTS_FUZZ_TABLE_H
