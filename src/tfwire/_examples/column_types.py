@@ -124,7 +124,9 @@ class BytesColumn:
             offsets = self.offsets[rows.start * size : rows.stop * size + 1]
             return BytesColumn._trusted(self.data, offsets, (rows.stop - rows.start, *row_shape))
         if isinstance(rows, np.ndarray):
-            strings = self.take((rows[:, None] * size + np.arange(size)).reshape(-1))
+            strings = self.take(
+                (rows[:, None] * size + np.arange(size, dtype=np.int64)).reshape(-1)
+            )
             return BytesColumn._trusted(strings.data, strings.offsets, (len(rows), *row_shape))
         i = rows
         if row_shape:
