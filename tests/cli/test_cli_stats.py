@@ -11,7 +11,7 @@ import pytest
 
 import tfwire as tfw
 from helpers.command import tfwire_command, tfwire_main
-from tfwire._parsing.random_sample import RecordSample
+from tfwire._interface.contents import RecordSample
 from tfwire._records.reading.batch_reader import BatchReader
 from tfwire.cli import main
 

@@ -1,19 +1,23 @@
 """Files as the library knows them, for neighbours that open, list or write files themselves.
 
 * Names: ``is_path`` and ``is_url`` tell them from other inputs, ``absolute`` is independent of the
-  working folder, ``index_beside`` names the index of a file.
+  working folder, ``index_beside`` names the index of a file, ``input_paths`` finds those of a
+  pattern of URLs.
 * Inputs for any reader: an ``ObjectSource`` is a file object with a name for errors, a
   ``SectionSource`` one up to an offset.
 * An index whose bytes another library has read: ``offsets_of_index``.
 * Readers: ``compression_name`` of an argument, the policy ``AS_TENSORFLOW`` at damage, and
   ``check_ends`` of compressed streams as TensorFlow has it.
+* What may be wrong with files: ``problems_of_sets`` of shards that are half published, and
+  ``damage_hint``, what a file looks like of which no record is read.
 * Records as bytes of a file: ``as_record`` of what writers take, ``Packer`` frames, ``FRAME`` is
-  the size of a frame.
+  the size of a frame; ``chunks`` of many records.
 """
 
 from __future__ import annotations
 
 import io
+from collections.abc import Iterable
 from typing import TYPE_CHECKING
 
 from tfwire._records.files.byte_sources import (
@@ -23,18 +27,34 @@ from tfwire._records.files.byte_sources import (
 )
 from tfwire._records.files.compression import compression_name as compression_name
 from tfwire._records.files.paths import absolute as absolute, is_path as is_path
-from tfwire._records.files.urls import is_url as is_url
-from tfwire._records.frames import FRAME as FRAME, Packer as Packer, as_record as as_record
+from tfwire._records.files.urls import ObjectPath, is_url as is_url
+from tfwire._records.frames import (
+    FRAME as FRAME,
+    Packer as Packer,
+    as_record as as_record,
+    chunks as chunks,
+)
 from tfwire._records.index.index_files import (
     index_beside as index_beside,
     offsets_of_lengths,
     read_contents,
     stale,
 )
+from tfwire._records.reading.open_source import input_paths as input_paths
 from tfwire._records.reading.options import AS_TENSORFLOW as AS_TENSORFLOW
+from tfwire._records.reading.publishing_markers import Markers
+from tfwire._records.reading.verify_files import damage_hint as damage_hint
 
 if TYPE_CHECKING:
     from tfwire.typing import Array
+
+
+def problems_of_sets(paths: Iterable[str]) -> list[str]:
+    """Why files and URLs are not to be read: a line for each set of shards that was renamed in part
+    when its writer died."""
+    markers = Markers()
+    places = [ObjectPath(path, listed=True) if is_url(path) else path for path in paths]
+    return [problem for path in places if (problem := markers.find_problem(path)) is not None]
 
 
 def offsets_of_index(data: bytes, path: str, size: int) -> tuple[Array, str]:

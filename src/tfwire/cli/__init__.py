@@ -9,9 +9,8 @@ from collections.abc import Sequence
 from importlib import import_module
 from typing import Any, NoReturn
 
-from tfwire._base.errors import DataLossError
-from tfwire._base.text import printable
-from tfwire._version import __version__
+from tfwire import DataLossError, __version__
+from tfwire._interface.messages import printable
 from tfwire.cli._arguments import error_line, expand_patterns, print_error
 from tfwire.cli._streams import OutputError, silence_output, standard_streams
 

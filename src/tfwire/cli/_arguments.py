@@ -14,15 +14,13 @@ import sys
 from collections.abc import Callable, Iterable, Sequence
 from typing import TYPE_CHECKING, Any, Literal, TypeVar
 
-from tfwire._base.arguments import size_in_bytes
-from tfwire._base.errors import Error
-from tfwire._base.text import plural, printable, shorten, show_path
+from tfwire import Error
+from tfwire._interface.messages import plural, printable, shorten, show_path, size_in_bytes
 from tfwire.cli._streams import colored
 
 if TYPE_CHECKING:
-    from tfwire._base.aliases import Compression
-    from tfwire._base.parallel_map import Check, ParallelMap
-    from tfwire._records.reading.damage import SkippedRegion, SkippedRegions
+    from tfwire import SkippedRegion, SkippedRegions
+    from tfwire.typing import Compression, ParallelMap
 
 # Errors that are a file's, or its name's.
 FAULTS = (OSError, ImportError, MemoryError, ValueError, Error)
@@ -66,14 +64,14 @@ def add_jobs(parser: argparse.ArgumentParser, what: str) -> None:
 
 
 def side_by_side(
-    function: Callable[[str, Check], Result], names: Iterable[str], jobs: int | None
+    function: Callable[[str, Callable[[], None]], Result], names: Iterable[str], jobs: int | None
 ) -> ParallelMap[str, Result | Exception]:
     """An iterator over ``function(name, check)`` of every file, in their order, or the fault that
     it raised. Without ``jobs``, one file per CPU at a time. Standard input is left out: reading it
     may block forever, and only the main thread can be interrupted."""
-    from tfwire._base.parallel_map import ParallelMap
+    from tfwire.typing import ParallelMap
 
-    def attempt(name: str, check: Check) -> Result | Exception:
+    def attempt(name: str, check: Callable[[], None]) -> Result | Exception:
         try:
             return function(name, check)
         except FAULTS as error:
@@ -138,8 +136,7 @@ def _matches(name: str) -> list[str]:
         return [name]
     import glob
 
-    from tfwire._records.files.urls import INDEX_SUFFIX, is_url
-    from tfwire._records.reading.open_source import input_paths
+    from tfwire._interface.files import index_beside, input_paths, is_url
 
     if is_url(name):
         try:
@@ -147,7 +144,7 @@ def _matches(name: str) -> list[str]:
         except FAULTS:
             return [name]
     found = [path for path in glob.glob(name, recursive=True) if os.path.isfile(path)]
-    return sorted(path for path in found if not path.endswith(INDEX_SUFFIX)) or [name]
+    return sorted(path for path in found if not path.endswith(index_beside(""))) or [name]
 
 
 def refuse(options: argparse.Namespace, text: object) -> int:
@@ -182,12 +179,9 @@ def same_file(path: str, names: Iterable[str]) -> str | None:
 
 def half_published(options: argparse.Namespace, names: Iterable[str]) -> bool:
     """Whether inputs belong to half-published sets of shards; says which sets."""
-    from tfwire._records.files.urls import ObjectPath, is_url
-    from tfwire._records.reading.publishing_markers import Markers
+    from tfwire._interface import files
 
-    markers = Markers()
-    paths = [ObjectPath(n, listed=True) if is_url(n) else n for n in names if n != "-"]
-    problems = [problem for path in paths if (problem := markers.find_problem(path)) is not None]
+    problems = files.problems_of_sets(name for name in names if name != "-")
     for problem in problems:
         complain(options, problem)
     return bool(problems)
@@ -321,7 +315,7 @@ def problem_of_output(
     Raises:
         OSError: The folder of the output does not exist.
     """
-    from tfwire._records.files.urls import is_url
+    from tfwire._interface.files import is_url
 
     output, found = options.output, ""
     if output == "-":
@@ -367,7 +361,7 @@ def problem_of_pattern(pattern: str, num_shards: int | None) -> str | None:
         pattern: The path of the files.
         num_shards: The number of files; None if not known.
     """
-    from tfwire._records.shards.shard_names import some_names_of_shards
+    from tfwire._interface.new_files import some_names_of_shards
 
     try:
         some_names_of_shards(os.path.basename(pattern), num_shards)

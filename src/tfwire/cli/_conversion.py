@@ -14,24 +14,31 @@ from typing import Any
 
 import numpy as np
 
-from tfwire._base.errors import ParseError
-from tfwire._base.text import quoted, show_path
-from tfwire._examples.encode import encode_example
-from tfwire._examples.json_examples import example_to_json
-from tfwire._parsing.features import VarLenFeature
-from tfwire._parsing.infer import InferredSchema, infer_schema, inferred_feature
-from tfwire._parsing.survey import FeatureSurvey, Survey
-from tfwire._records.reading.batch_reader import BatchReader
-from tfwire._records.reading.native_batches import span_table
-from tfwire._records.reading.read_records import read_records
-from tfwire._records.shards.sharded_writer import ShardedWriter
+from tfwire import (
+    InferredSchema,
+    ParseError,
+    ShardedWriter,
+    VarLenFeature,
+    encode_example,
+    example_to_json,
+    infer_schema,
+    read_records,
+)
+from tfwire._interface.contents import (
+    BatchReader,
+    FeatureSurvey,
+    Survey,
+    inferred_feature,
+    span_table,
+)
+from tfwire._interface.messages import quoted, show_path
+from tfwire._interface.new_files import FileSet
 from tfwire.arrow import open_reader
 from tfwire.cli import _arguments, _rows, _tables, _webdataset
-from tfwire.cli._file_set import FileSet, TextWriter
 from tfwire.cli._formats import ARROW_FORMATS
 from tfwire.cli._lost import Losses
 from tfwire.cli._row_survey import RowColumn, RowSurvey, columns_of_schema
-from tfwire.cli._rows import Row, RowAndKinds
+from tfwire.cli._rows import Row, RowAndKinds, TextWriter
 from tfwire.cli._streams import Progress
 
 _BUDGET = 16 << 20  # bytes of a batch

@@ -7,9 +7,8 @@ from collections.abc import Mapping
 from io import BytesIO
 from typing import Any, NamedTuple
 
-from tfwire._base.text import shorten, show_key
-from tfwire._parsing.histogram import Histogram
-from tfwire._parsing.random_sample import ValueSample
+from tfwire._interface.contents import Histogram, ValueSample
+from tfwire._interface.messages import shorten, show_key
 
 _HISTOGRAM_PARTS = 16
 _KEPT_STRINGS = 10

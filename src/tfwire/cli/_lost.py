@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from typing import Any
 
-from tfwire._base.text import plural, quoted
+from tfwire._interface.messages import plural, quoted
 from tfwire.cli._formats import ARROW_FORMATS
 from tfwire.cli._row_survey import RowColumn, RowSurvey
 

@@ -7,11 +7,9 @@ from heapq import nsmallest
 from itertools import groupby
 from typing import Any
 
-from tfwire import train
-from tfwire._base.errors import ParseError
-from tfwire._base.text import printable
-from tfwire._examples.json_examples import example_to_json
+from tfwire import ParseError, example_to_json, train
 from tfwire._examples.protobuf import parse_message
+from tfwire._interface.messages import printable
 from tfwire.view._media import likely_content
 
 _PREVIEW = 48  # bytes

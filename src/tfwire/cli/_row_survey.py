@@ -15,7 +15,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from tfwire._base.text import quoted
+from tfwire._interface.messages import quoted
 
 RowValue = int | float | bytes | list[Any]
 

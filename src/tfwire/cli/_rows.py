@@ -13,11 +13,14 @@ from typing import Any
 
 import numpy as np
 
-from tfwire._base.errors import parser_said
-from tfwire._base.text import quoted, show_path
-from tfwire._examples.decode import decode_example, decode_sequence_example
-from tfwire._examples.encode import encode_example
-from tfwire._examples.json_examples import decode_json_example, example_to_json
+from tfwire import (
+    decode_example,
+    decode_json_example,
+    decode_sequence_example,
+    encode_example,
+    example_to_json,
+)
+from tfwire._interface.messages import parser_said, quoted, show_path
 from tfwire.cli._row_survey import NON_FINITE, RowColumn, RowValue
 
 Row = dict[str, RowValue]
@@ -334,3 +337,29 @@ def _csv_line(cells: Sequence[str]) -> bytes:
     line = io.StringIO()
     csv.writer(line, lineterminator="\r\n").writerow(cells)  # quotes both characters in cells
     return line.getvalue().removesuffix("\r\n").encode("utf-8", "backslashreplace") + b"\n"
+
+
+# ---- Writing text -----------------------------------------------------------------------------
+
+
+class TextWriter:
+    """Writes rows that are encoded, between a header and a footer.
+
+    Args:
+        file: A binary file.
+        compressed: By gzip; the same content gives the same bytes.
+    """
+
+    def __init__(self, file: Any, compressed: bool, header: bytes, footer: bytes) -> None:
+        self._gzip = gzip.GzipFile("", "wb", fileobj=file, mtime=0) if compressed else None
+        self._file = self._gzip or file
+        self._footer = footer
+        self._file.write(header)
+
+    def write(self, items: Sequence[bytes]) -> None:
+        self._file.writelines(items)
+
+    def close(self) -> None:
+        self._file.write(self._footer)
+        if self._gzip is not None:
+            self._gzip.close()

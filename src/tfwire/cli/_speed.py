@@ -21,7 +21,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import tfwire as tfw
 
 if TYPE_CHECKING:
-    from tfwire._base.aliases import Compression
+    from tfwire.typing import Compression
 
 READ = "read records as bytes"
 VERIFY = "verify every record"

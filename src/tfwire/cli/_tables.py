@@ -7,7 +7,7 @@ from contextlib import contextmanager
 from importlib import import_module
 from typing import Any
 
-from tfwire._base.text import quoted, show_path
+from tfwire._interface.messages import quoted, show_path
 from tfwire.cli._row_survey import RowColumn
 from tfwire.cli._rows import Row
 

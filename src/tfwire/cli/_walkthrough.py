@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 import tfwire as tfw
-from tfwire._base.text import show_path
+from tfwire._interface.messages import show_path
 from tfwire.cli import _speed
 from tfwire.images import crop_or_pad
 

@@ -14,7 +14,7 @@ from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 from urllib.parse import quote_from_bytes, unquote_to_bytes
 
-from tfwire._base.text import quoted, show_path
+from tfwire._interface.messages import quoted, show_path
 from tfwire.cli._row_survey import NON_FINITE, RowColumn, RowValue
 from tfwire.cli._rows import Row, json_value, opened, plain_value
 

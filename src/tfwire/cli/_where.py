@@ -6,7 +6,7 @@ import argparse
 from collections.abc import Iterable, Iterator
 from typing import Any, NamedTuple
 
-from tfwire._base.text import shorten, show_key
+from tfwire._interface.messages import shorten, show_key
 
 
 class Condition(NamedTuple):
@@ -70,8 +70,7 @@ class RecordFilter:
         """Whether a record is an Example or SequenceExample for which all conditions hold."""
         if not self._conditions:
             return True
-        from tfwire._base.errors import ParseError
-        from tfwire._examples.decode import decode_sequence_example
+        from tfwire import ParseError, decode_sequence_example
 
         try:
             context, lists = decode_sequence_example(record)

@@ -6,11 +6,11 @@ import argparse
 import time
 from typing import TYPE_CHECKING, Any
 
-from tfwire._base.text import plural, printable, shorten, show_path
+from tfwire._interface.messages import plural, printable, shorten, show_path
 from tfwire.cli import _arguments
 
 if TYPE_CHECKING:
-    from tfwire._records.reading.verify_files import FileReport
+    from tfwire import FileReport
     from tfwire.cli._speed import MeasuredReader, Subject
 
 
@@ -50,7 +50,7 @@ def _run(options: argparse.Namespace) -> int:
     """Measures every reader, and prints each result at once."""
     if options.file == "-":
         return _arguments.refuse(options, "stdin cannot be measured: it is read once only")
-    from tfwire._records.reading.verify_files import verify_file
+    from tfwire import verify_file
     from tfwire.cli._speed import PARSE, READERS, Subject
 
     report = verify_file(options.file, compression_type=_arguments.chosen_compression(options))
@@ -81,8 +81,7 @@ def _schema(path: str, report: FileReport) -> Any:
     """The specification of a file's Examples, or None."""
     import warnings
 
-    from tfwire._base.errors import ParseError, TfwireWarning
-    from tfwire._parsing.infer import infer_schema
+    from tfwire import ParseError, TfwireWarning, infer_schema
 
     try:
         with warnings.catch_warnings():

@@ -9,7 +9,7 @@ import stat
 import warnings
 from typing import TYPE_CHECKING, Any
 
-from tfwire._base.text import plural, show_path
+from tfwire._interface.messages import plural, show_path
 from tfwire.cli import _arguments
 from tfwire.cli._formats import ARROW_FORMATS, FORMATS, format_of, is_gzip_name
 
@@ -121,8 +121,7 @@ def _convert(options: argparse.Namespace) -> int:
         return _arguments.refuse(options, problem)
     if options.source == "tfrecord" and _arguments.half_published(options, options.files):
         return 1
-    from tfwire._base.errors import TfwireWarning
-    from tfwire._parsing.schema_files import read_schema
+    from tfwire import TfwireWarning, read_schema
     from tfwire.cli._conversion import Conversion
 
     schema = None if options.schema is None else read_schema(options.schema)
@@ -219,7 +218,7 @@ def _problem_of_options(options: argparse.Namespace) -> str | None:
 
 def _problem_of_input(name: str, source: str) -> str | None:
     """Why a file cannot be read, twice."""
-    from tfwire._records.files.urls import is_url
+    from tfwire._interface.files import is_url
 
     if source == "tfrecord" and is_url(name):
         return None

@@ -6,13 +6,12 @@ import argparse
 from collections.abc import Callable
 from typing import TYPE_CHECKING
 
-from tfwire._base.text import plural, show_path
+from tfwire._interface.messages import plural, show_path
 from tfwire.cli import _arguments
 from tfwire.cli._streams import Progress
 
 if TYPE_CHECKING:
-    from tfwire._base.parallel_map import Check
-    from tfwire._records.index.record_index import RecordIndex
+    from tfwire import RecordIndex
 
 
 def add_index(parser: argparse.ArgumentParser) -> None:
@@ -66,7 +65,7 @@ def _run(options: argparse.Namespace) -> int:
 
 def _save_path(name: str, options: argparse.Namespace) -> str:
     """Where the index of a file is saved."""
-    from tfwire._records.index.index_files import index_beside
+    from tfwire._interface.files import index_beside
 
     return f"{name}.idx" if options.text else index_beside(name)
 
@@ -79,11 +78,11 @@ def _clash(options: argparse.Namespace) -> str | None:
     return next((path for path in indexes if _arguments.same_file(path, options.files)), None)
 
 
-def _index(options: argparse.Namespace) -> Callable[[str, Check], RecordIndex]:
+def _index(options: argparse.Namespace) -> Callable[[str, Callable[[], None]], RecordIndex]:
     """A function that loads or builds the index of a file."""
-    from tfwire._records.index.record_index import RecordIndex
+    from tfwire import RecordIndex
 
-    def index(name: str, check: Check) -> RecordIndex:
+    def index(name: str, check: Callable[[], None]) -> RecordIndex:
         if options.check:
             return RecordIndex.load(name)
         return RecordIndex.build(name, _arguments.chosen_compression(options))

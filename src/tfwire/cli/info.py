@@ -7,12 +7,12 @@ import os
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
-from tfwire._base.text import plural, printable, show_key, show_path
+from tfwire._interface.messages import plural, printable, show_key, show_path
 from tfwire.cli import _arguments
 from tfwire.cli._streams import Progress
 
 if TYPE_CHECKING:
-    from tfwire._records.reading.verify_files import FileReport
+    from tfwire import FileReport
 
 # Features and damaged regions that are shown at most.
 _SHOWN_ITEMS = 100
@@ -38,7 +38,7 @@ def _add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def _info(options: argparse.Namespace) -> int:
     """Reads every file to its end."""
-    from tfwire._records.reading.verify_files import verify_file
+    from tfwire import verify_file
 
     if _arguments.stdin_twice(options, options.files):
         return 2
@@ -68,7 +68,7 @@ def _info(options: argparse.Namespace) -> int:
 
 def _count(options: argparse.Namespace) -> int:
     """Counts the records that verify; damage is reported on stderr."""
-    from tfwire._records.reading.verify_files import verify_file
+    from tfwire import verify_file
 
     if _arguments.stdin_twice(options, options.files):
         return 2

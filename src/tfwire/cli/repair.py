@@ -5,12 +5,11 @@ from __future__ import annotations
 import argparse
 from typing import TYPE_CHECKING, Any
 
-from tfwire._base.text import plural, show_path
+from tfwire._interface.messages import plural, show_path
 from tfwire.cli import _arguments
 
 if TYPE_CHECKING:
-    from tfwire._records.reading.damage import FlippedBit
-    from tfwire._records.writing.repair_file import RepairReport
+    from tfwire import FlippedBit, RepairReport
 
 
 def add_repair(parser: argparse.ArgumentParser) -> None:
@@ -36,7 +35,7 @@ def add_repair(parser: argparse.ArgumentParser) -> None:
 
 def _run(options: argparse.Namespace) -> int:
     """Repairs, and reports lost regions and corrected bits."""
-    from tfwire._records.writing.repair_file import repair_file
+    from tfwire import repair_file
 
     if options.accept_ambiguous and not options.correct:
         return _arguments.refuse(options, "--accept-ambiguous needs --correct")

@@ -6,13 +6,12 @@ import argparse
 from collections.abc import Iterable, Iterator, Sequence
 from typing import TYPE_CHECKING, Any
 
-from tfwire._base.text import plural, show_path
+from tfwire._interface.messages import plural, show_path
 from tfwire.cli import _arguments
 from tfwire.cli._streams import Progress
 
 if TYPE_CHECKING:
-    from tfwire._records.index.random_access import TFRecordFiles
-    from tfwire._records.shards.sharded_writer import ShardedWriter
+    from tfwire import ShardedWriter, TFRecordFiles
 
 _EPILOG = (
     "No file appears before all are complete, and none when a record of the input is damaged "
@@ -109,7 +108,7 @@ def _shuffle(options: argparse.Namespace) -> int:
     """Reads records in random order, by saved indexes or by indexes built in memory."""
     import secrets
 
-    from tfwire._records.index.random_access import TFRecordFiles
+    from tfwire import TFRecordFiles
 
     if "-" in options.files:
         reason = "stdin cannot be shuffled: records are read by their numbers"
@@ -140,8 +139,8 @@ def _shuffled(records: TFRecordFiles, seed: int, memory: int) -> Iterator[list[b
 
 def _read(options: argparse.Namespace) -> Iterator[list[bytes]]:
     """All records of the input in pieces, with progress."""
-    from tfwire._records.frames import chunks
-    from tfwire._records.reading.read_records import read_records
+    from tfwire import read_records
+    from tfwire._interface.files import chunks
 
     progress = Progress(sum(map(_arguments.file_size, options.files)))
     for name in options.files:
@@ -167,7 +166,7 @@ def _write(options: argparse.Namespace, pieces: Iterable[Sequence[bytes]], **fac
         pieces: The records.
         facts: More values for the report.
     """
-    from tfwire._records.shards.sharded_writer import ShardedWriter
+    from tfwire import ShardedWriter
 
     with ShardedWriter(
         options.output,

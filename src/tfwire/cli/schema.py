@@ -7,11 +7,11 @@ import sys
 import warnings
 from typing import TYPE_CHECKING
 
-from tfwire._base.text import show_path
+from tfwire._interface.messages import show_path
 from tfwire.cli import _arguments
 
 if TYPE_CHECKING:
-    from tfwire._parsing.infer import InferredSchema
+    from tfwire import InferredSchema
 
 _SURVEYED = 1000  # records
 _ENDINGS = {".py": "code", ".pbtxt": "pbtxt", ".json": "json"}
@@ -87,15 +87,14 @@ def _schema(options: argparse.Namespace) -> int:
 
         sys.stdout.write(_record_text.printable_text(text.splitlines()))
     else:
-        from tfwire._records.files.byte_sinks import replace_file
+        from tfwire._interface.new_files import replace_file
 
         replace_file(options.output, [text.encode()])
     return int(bool(found))
 
 
 def _read(options: argparse.Namespace, known: list[str]) -> InferredSchema:
-    from tfwire._parsing.infer import infer_schema
-    from tfwire._parsing.schema_files import read_schema
+    from tfwire import infer_schema, read_schema
 
     if known:
         return read_schema(known[0])

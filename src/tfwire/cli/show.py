@@ -8,7 +8,7 @@ import warnings
 from itertools import islice
 from typing import Any
 
-from tfwire._base.text import show_path
+from tfwire._interface.messages import show_path
 from tfwire.cli import _arguments, _where
 from tfwire.cli._streams import colored
 
@@ -113,9 +113,8 @@ def _show_file(
     limit: int | None,
     shorten: bool,
 ) -> int:
-    from tfwire._base.errors import TfwireWarning
-    from tfwire._records.reading.read_records import read_records
-    from tfwire._records.reading.verify_files import damage_hint
+    from tfwire import TfwireWarning, read_records
+    from tfwire._interface.files import damage_hint
 
     with warnings.catch_warnings():  # complain_of_damage says it
         warnings.simplefilter("ignore", TfwireWarning)
@@ -141,7 +140,7 @@ def _show_file(
 
 def _follow(options: argparse.Namespace) -> int:
     """Shows the records of a file as they are written, until interrupted."""
-    from tfwire._records.reading.follow_records import follow_records
+    from tfwire import follow_records
 
     if _raw_on_terminal(options):
         return 2

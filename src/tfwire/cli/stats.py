@@ -9,13 +9,12 @@ import warnings
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
-from tfwire._base.text import plural, show_key, show_path
+from tfwire._interface.messages import plural, show_key, show_path
 from tfwire.cli import _arguments
 from tfwire.cli._streams import Progress
 
 if TYPE_CHECKING:
-    from tfwire._parsing.random_sample import SampledFeatures
-    from tfwire._parsing.survey import FeatureSurvey, KindSurvey
+    from tfwire._interface.contents import FeatureSurvey, KindSurvey, SampledFeatures
     from tfwire.cli._histograms import Distribution
 
 _SHOWN_FEATURES = 1000
@@ -49,8 +48,7 @@ class _Found:
     """What records hold: a survey of all, and a sample of their values."""
 
     def __init__(self) -> None:
-        from tfwire._parsing.random_sample import RecordSample
-        from tfwire._parsing.survey import Survey
+        from tfwire._interface.contents import RecordSample, Survey
 
         self.survey, self.sample = Survey(), RecordSample()
 
@@ -115,7 +113,7 @@ def _problem_of_plot(options: argparse.Namespace) -> str | None:
 
 
 def _plot(found: _Found, options: argparse.Namespace) -> None:
-    from tfwire._records.files.byte_sinks import replace_file
+    from tfwire._interface.new_files import replace_file
     from tfwire.cli._histograms import draw_distributions
 
     distributions = {
@@ -132,9 +130,9 @@ def _plot(found: _Found, options: argparse.Namespace) -> None:
 
 def _read(name: str, options: argparse.Namespace, found: _Found, progress: Progress) -> int:
     """Adds the records of a file; returns the exit status."""
-    from tfwire._base.errors import TfwireWarning
-    from tfwire._records.reading.batch_reader import BatchReader
-    from tfwire._records.reading.verify_files import damage_hint
+    from tfwire import TfwireWarning
+    from tfwire._interface.contents import BatchReader
+    from tfwire._interface.files import damage_hint
 
     before = found.survey.num_records
     compression = _arguments.chosen_compression(options)

@@ -4,17 +4,15 @@ from __future__ import annotations
 
 import argparse
 import sys
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from typing import TYPE_CHECKING, Any
 
-from tfwire._base.text import plural, printable, show_path
+from tfwire._interface.messages import plural, printable, show_path
 from tfwire.cli import _arguments
 from tfwire.cli._streams import Progress, colored
 
 if TYPE_CHECKING:
-    from tfwire._base.parallel_map import Check
-    from tfwire._records.reading.receipts import Receipt
-    from tfwire._records.reading.verify_files import FileReport
+    from tfwire import FileReport, Receipt
 
 
 def add_verify(parser: argparse.ArgumentParser) -> None:
@@ -80,7 +78,7 @@ def _verified(
 ) -> Iterator[tuple[str, FileReport | Exception]]:
     """Every name, and the report of its file or why there is none."""
 
-    def verify(name: str, check: Check) -> FileReport:
+    def verify(name: str, check: Callable[[], None]) -> FileReport:
         def on_progress(done: int) -> None:
             check()
             progress.update(name, done)
@@ -93,8 +91,7 @@ def _verified(
             progress=on_progress,
         )
 
-    from tfwire._base.parallel_map import never_stopped
-    from tfwire._records.reading.verify_files import verify_file
+    from tfwire import verify_file
 
     with _arguments.side_by_side(verify, names, options.jobs) as reports:
         for name in names:
@@ -102,7 +99,7 @@ def _verified(
                 yield name, next(reports)
                 continue
             try:
-                yield name, verify(name, never_stopped)
+                yield name, verify(name, lambda: None)
             except _arguments.FAULTS as error:
                 yield name, error
 
@@ -169,7 +166,7 @@ def _crc_text(report: FileReport) -> str | None:
 
 def _total_receipt(reports: list[FileReport]) -> Receipt:
     """The receipt of the records of several files."""
-    from tfwire._records.reading.receipts import Receipt
+    from tfwire import Receipt
 
     receipts = (report.receipt for report in reports if report.receipt is not None)
     return sum(receipts, Receipt())

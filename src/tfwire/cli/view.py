@@ -55,7 +55,7 @@ def add_view(parser: argparse.ArgumentParser) -> None:
 
 
 def _view(options: argparse.Namespace) -> int:
-    from tfwire._base.errors import TfwireWarning
+    from tfwire import TfwireWarning
     from tfwire.view._records import BrowsedFile
 
     if "-" in options.files:
@@ -89,7 +89,7 @@ def _view(options: argparse.Namespace) -> int:
 
 def _missing_corners(files: list[BrowsedFile], corners: tuple[str, ...]) -> str:
     """What is to be said of corners that the first records do not have."""
-    from tfwire._base.text import plural, show_key
+    from tfwire._interface.messages import plural, show_key
 
     left, count = set(corners), 0
     for record in files[0].first(_RECORDS_WITH_CORNERS) if corners else ():
@@ -100,7 +100,7 @@ def _missing_corners(files: list[BrowsedFile], corners: tuple[str, ...]) -> str:
 
 
 def _freeze(options: argparse.Namespace, files: list[BrowsedFile], corners: tuple[str, ...]) -> int:
-    from tfwire._records.files.byte_sinks import replace_file
+    from tfwire._interface.new_files import replace_file
     from tfwire.view._frozen import frozen_page
 
     count, size = options.records or _FROZEN_RECORDS, options.size or _FROZEN_BYTES

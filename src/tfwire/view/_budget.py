@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import Protocol
 
-from tfwire._examples.shorten import Extent
+from tfwire._interface.contents import Extent
 
 RECORD_LIMITS = Extent(features=1000, objects=200_000, num_bytes=64 << 20)
 """What is decoded of a record, whatever it holds."""

@@ -9,12 +9,16 @@ from typing import Any
 
 import numpy as np
 
-from tfwire._base.arguments import integer
-from tfwire._base.errors import DataLossError
-from tfwire._base.text import plural
-from tfwire._examples.column_types import BytesColumn, RaggedTensor, SparseTensor
-from tfwire._parsing.infer import InferredSchema
-from tfwire._records.index.random_access import TFRecordFile, TFRecordFiles
+from tfwire import (
+    BytesColumn,
+    DataLossError,
+    InferredSchema,
+    RaggedTensor,
+    SparseTensor,
+    TFRecordFile,
+    TFRecordFiles,
+)
+from tfwire._interface.messages import integer, plural
 from tfwire.view._budget import Budget
 from tfwire.view._html import (
     bytes_text,

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from functools import partial
 
-from tfwire._base.text import plural
-from tfwire._records.reading.damage import RecordPosition
+from tfwire import RecordPosition
+from tfwire._interface.messages import plural
 from tfwire.view._budget import Allowance, Budget
 from tfwire.view._html import escaped
 from tfwire.view._media import data_uri

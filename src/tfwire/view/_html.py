@@ -8,8 +8,8 @@ from typing import Any
 
 import numpy as np
 
-from tfwire._base.text import plural, printable, shorten
-from tfwire._examples.column_types import BytesColumn, RaggedTensor
+from tfwire import BytesColumn, RaggedTensor
+from tfwire._interface.messages import plural, printable, shorten
 from tfwire.view._budget import Budget
 from tfwire.view._media import Media, data_uri, find_media
 from tfwire.view._records import FeatureName, Record

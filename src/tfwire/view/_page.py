@@ -10,8 +10,8 @@ from functools import partial
 from importlib.resources import files
 from typing import Any
 
-from tfwire._base.text import plural
-from tfwire._parsing.infer import InferredSchema
+from tfwire import InferredSchema
+from tfwire._interface.messages import plural
 from tfwire.view._budget import Allowance
 from tfwire.view._html import (
     bytes_text,

@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from tfwire._base.text import plural
+from tfwire._interface.messages import plural
 from tfwire.view._budget import Allowance, Budget
 from tfwire.view._html import escaped, image
 from tfwire.view._media import (

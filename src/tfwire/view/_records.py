@@ -12,13 +12,17 @@ from collections.abc import Callable, Iterator, Mapping
 from types import MappingProxyType
 from typing import Any, NamedTuple
 
-from tfwire._base.errors import DataLossError, ParseError
-from tfwire._base.text import show_path
-from tfwire._examples.decode import decode_sequence_example
-from tfwire._examples.shorten import Cut, cut_message, measure
-from tfwire._records.index.record_index import RecordIndex
-from tfwire._records.reading.damage import RecordPosition, SkippedRegion
-from tfwire._records.reading.read_records import read_records
+from tfwire import (
+    DataLossError,
+    ParseError,
+    RecordIndex,
+    RecordPosition,
+    SkippedRegion,
+    decode_sequence_example,
+    read_records,
+)
+from tfwire._interface.contents import Cut, cut_message, measure
+from tfwire._interface.messages import show_path
 from tfwire.view._budget import RECORD_LIMITS, Budget
 
 # A longer record is named, not read: a page takes no more memory than that.

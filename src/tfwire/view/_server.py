@@ -16,9 +16,8 @@ from types import MappingProxyType
 from typing import Any
 from urllib.parse import parse_qs, urlencode
 
-from tfwire._base.errors import Error
-from tfwire._base.text import plural
-from tfwire._records.reading.damage import RecordPosition
+from tfwire import Error, RecordPosition
+from tfwire._interface.messages import plural
 from tfwire.view._budget import Budget
 from tfwire.view._html import escaped
 from tfwire.view._page import (

@@ -8,11 +8,15 @@ from typing import Any
 
 import numpy as np
 
-from tfwire._base.text import plural
-from tfwire._parsing.histogram import histogram
-from tfwire._parsing.infer import InferredSchema, schema_from_survey
-from tfwire._parsing.random_sample import ValueSample, measure_strings
-from tfwire._parsing.survey import Survey
+from tfwire import InferredSchema
+from tfwire._interface.contents import (
+    Survey,
+    ValueSample,
+    histogram,
+    measure_strings,
+    schema_from_survey,
+)
+from tfwire._interface.messages import plural
 from tfwire.view._html import bytes_text, number, title
 from tfwire.view._media import find_media
 from tfwire.view._records import FeatureName, Record

@@ -1,4 +1,15 @@
-"""Values of records drawn at random from a stream of unknown length, in bounded memory."""
+"""What records hold, for those who show it: surveys of all records, samples of some, and the first
+parts of one.
+
+* A ``Survey`` counts the features of all records that are added: a ``FeatureSurvey`` of each, with
+  a ``KindSurvey`` for each kind. ``schema_from_survey`` and ``inferred_feature`` turn them into
+  specifications. ``BatchReader`` reads records in batches that stay in C, which surveys and samples
+  add; ``span_table`` says where the records of one lie.
+* A ``RecordSample`` draws some of the records that are added; its ``SampledFeatures`` are a
+  ``ValueSample`` for each kind of a feature, with a ``Histogram``.
+* Of a message, ``measure`` says what decoding would make, an ``Extent``; ``cut_message`` cuts it to
+  one, and says what it left out of features, a ``Cut`` each.
+"""
 
 from __future__ import annotations
 
@@ -13,7 +24,23 @@ import numpy as np
 
 from tfwire._base.native import ffi
 from tfwire._examples.decode import decode_sequence_example, decode_sequence_examples
-from tfwire._parsing.histogram import Histogram, histogram
+from tfwire._examples.shorten import (
+    Cut as Cut,
+    Extent as Extent,
+    cut_message as cut_message,
+    measure as measure,
+)
+from tfwire._parsing.infer import (
+    inferred_feature as inferred_feature,
+    schema_from_survey as schema_from_survey,
+)
+from tfwire._parsing.survey import (
+    FeatureSurvey as FeatureSurvey,
+    KindSurvey as KindSurvey,
+    Survey as Survey,
+)
+from tfwire._records.reading.batch_reader import BatchReader as BatchReader
+from tfwire._records.reading.native_batches import span_table as span_table
 
 _SAMPLED_RECORDS = 1000
 _SHORT_RECORD = 1 << 16  # bytes
@@ -23,6 +50,35 @@ _SAMPLED_VALUES = 64  # of a feature in a record
 _LONGEST_STRING = 256  # bytes; of longer ones only the length is kept
 _LONGEST_SKIP = 2.0**50  # records; the sum of many fits
 _SEED = 1  # the same file gives the same sample
+
+
+class Histogram(NamedTuple):
+    """How numbers are distributed; NaN and infinities are left out.
+
+    Attributes:
+        low, high: The smallest and the largest; 0 without any.
+        counts: How many lie in each of equal parts between them; empty if there is one value only.
+    """
+
+    low: float
+    high: float
+    counts: list[int]
+
+
+def histogram(values: np.ndarray[Any, Any], parts: int) -> Histogram:
+    """The histogram of an array of numbers."""
+    values = values[np.isfinite(values)]
+    if not len(values):
+        return Histogram(0, 0, [])
+    low, high = values.min(), values.max()
+    # From the smallest: large integers that lie close together differ exactly.
+    if values.dtype == np.int64:
+        distances = (values.view(np.uint64) - low.view(np.uint64)).astype(float)
+    else:
+        distances = values.astype(float) - float(low)
+    span = float(distances.max())
+    counts = np.histogram(distances, parts, (0, span))[0].tolist() if span else []
+    return Histogram(low.item(), high.item(), counts)
 
 
 class ValueSample:
