@@ -48,8 +48,8 @@ static outcome read_corrected(const file *f, const tfw_reader_options *options, 
         }
     }
     tfwi_test_fail_allocation = -1;
-    o.offset = error.offset;
-    o.record = error.record;
+    o.offset = o.status != TFW_END ? error.offset : -1;
+    o.record = o.status != TFW_END ? error.record : -1;
     o.region_count = tfw_reader_skipped(reader, 0, o.regions, LOG_MAX);
     *out_count = tfw_reader_flips(reader, 0, out_flips, LOG_MAX);
     tfw_reader_free(reader);
