@@ -15,6 +15,8 @@ from helpers.products import check_each
 from helpers.search import FIRST_SEED
 from tfwire._examples import decode, encode_rows
 
+pytestmark = pytest.mark.outside_c
+
 SEEDS = range(FIRST_SEED, FIRST_SEED + int(os.environ.get("TFWIRE_SEQUENCES", 60)))
 
 KEYS = [

@@ -17,6 +17,8 @@ from tfwire._records.index.record_index import RecordIndex
 from tfwire._records.reading.verify_files import verify_file
 from tfwire._records.writing.repair_file import repair_file
 
+pytestmark = pytest.mark.outside_c
+
 ZERO = "/dev/zero"
 SPEC = {"a": tfw.VarLenFeature(tfw.int64)}
 

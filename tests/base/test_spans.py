@@ -14,6 +14,8 @@ from tfwire._base import strings as _spans
 from tfwire._base.native import ffi, lib
 from tfwire._base.strings import as_message, message_slices
 
+pytestmark = pytest.mark.short_strings
+
 MESSAGES = [b"", b"one", b"two\0", b"\0\xff", b"x" * 300]
 
 

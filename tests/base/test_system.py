@@ -42,7 +42,10 @@ NOT_THERE = {
 }
 WITHOUT = " and ".join(f"not ({name})" for names in NOT_THERE.values() for name in names)
 
-pytestmark = pytest.mark.skipif(not Path("/proc/self/fd").exists(), reason="needs /proc")
+pytestmark = [
+    pytest.mark.skipif(not Path("/proc/self/fd").exists(), reason="needs /proc"),
+    pytest.mark.outside_c,
+]
 
 
 @pytest.mark.parametrize("names", [QUICK, pytest.param(SLOW, marks=pytest.mark.slow)], ids=str)

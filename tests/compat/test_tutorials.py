@@ -13,6 +13,8 @@ from PIL import Image
 import tfwire
 import tfwire.compat as tf
 
+pytestmark = pytest.mark.outside_c
+
 
 @pytest.fixture(autouse=True)
 def in_its_own_folder(tmp_path, monkeypatch):

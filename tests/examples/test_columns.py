@@ -10,6 +10,8 @@ from hypothesis import given, settings, strategies as st
 
 import tfwire as tfw
 
+pytestmark = pytest.mark.short_strings
+
 STRINGS = [b"", b"one", b"two\0", b"\0\xff", b"x" * 5000]
 
 

@@ -8,6 +8,8 @@ import pytest
 import tfwire as tfw
 from helpers.arguments.tensor_types import DTYPES, EXTENDED, dtype_named
 
+pytestmark = pytest.mark.short_strings
+
 
 @pytest.mark.parametrize("name", [*DTYPES, *EXTENDED])
 @pytest.mark.parametrize("little_endian", [True, False])

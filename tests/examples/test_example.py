@@ -22,6 +22,8 @@ from tfwire._examples.encode import (
     int64_feature,
 )
 
+pytestmark = pytest.mark.short_strings
+
 
 class Label(enum.IntEnum):
     CAT = 3

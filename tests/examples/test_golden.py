@@ -14,6 +14,8 @@ import pytest
 import tfwire as tfw
 from helpers.paths import GOLDEN
 
+pytestmark = pytest.mark.short_strings
+
 GOAT = {"feature0": False, "feature1": 4, "feature2": b"goat", "feature3": 0.9876}
 GOAT_BYTES = (
     b"\nR\n\x11\n\x08feature0\x12\x05\x1a\x03\n\x01\x00"

@@ -14,6 +14,8 @@ from helpers.arguments.tensor_types import DTYPES, EXTENDED, GOLDEN, dtype_named
 from tfwire._examples.protobuf import parse_message
 from tfwire._examples.tensor_protos import _TensorProto
 
+pytestmark = pytest.mark.short_strings
+
 
 def message(dtype, shape=(), **fields):
     """A TensorProto with any content."""

@@ -1,16 +1,18 @@
 """Prints the branch coverage of the C core, a line per file, and the branches never taken.
 
-Usage: ``python tests/fuzz/coverage.py [--floor=PERCENT] [--apart=FOLDER=PERCENT] [--missing]
-BUILD_FOLDER``, where BUILD_FOLDER holds the .gcda files of a build with ``--coverage`` after its
-programs have run. ``make coverage`` makes one. A header's branches are counted once, whichever
-files include it. Less than the floor of all branches is a failure; a folder that is counted apart
-has a floor of its own. --missing also lists the branches and the lines that were never run.
+Usage, in the root of the project: ``python tests/fuzz/coverage.py [--floor=PERCENT]
+[--apart=FOLDER=PERCENT] [--missing] BUILD_FOLDER``, where BUILD_FOLDER holds the .gcda files of a
+build with ``--coverage`` after its programs have run. ``make coverage`` makes one. A header's
+branches are counted once, whichever files include it. Less than the floor of all branches is a
+failure; a folder that is counted apart has a floor of its own. --missing also lists the branches
+and the lines that were never run.
 """
 
 from __future__ import annotations
 
 import argparse
 import json
+import os
 import subprocess
 import sys
 from collections import defaultdict
@@ -48,7 +50,8 @@ def collect(folder: Path) -> tuple[dict[str, Lines], dict[str, Lines]]:
     branches: dict[str, Lines] = defaultdict(lambda: defaultdict(list))
     lines: dict[str, Lines] = defaultdict(lambda: defaultdict(list))
     for data in sorted(folder.rglob("*.gcda")):
-        for name, file_branches, file_lines in read(data):
+        for path, file_branches, file_lines in read(data):
+            name = os.path.relpath(path)
             if name.startswith("csrc/"):
                 add(branches[name], file_branches)
                 add(lines[name], file_lines)

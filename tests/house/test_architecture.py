@@ -11,6 +11,8 @@ import pytest
 
 from helpers.paths import CSRC, PACKAGE, ROOT, TESTS
 
+pytestmark = pytest.mark.outside_c
+
 # csrc/: what the files of a folder may include, beside their own folder and tfwire.h. Records and
 # Examples (wire, parse, encode) know nothing of each other; only arrow/, files/ and python/ may
 # know both.

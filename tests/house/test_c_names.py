@@ -3,7 +3,11 @@
 import re
 from collections import defaultdict
 
+import pytest
+
 from helpers.paths import CSRC
+
+pytestmark = pytest.mark.outside_c
 
 C_SOURCES = sorted(CSRC.rglob("*.[ch]"))
 

@@ -21,6 +21,8 @@ from helpers.products import check_each
 from tfwire import compat
 from tfwire.cli import _COMMANDS
 
+pytestmark = pytest.mark.outside_c
+
 
 @pytest.fixture(autouse=True)
 def folder(tmp_path, monkeypatch):
@@ -124,28 +126,50 @@ def test_every_link_leads_somewhere():
     check_each(check, PAGES)
 
 
-def test_every_make_target_exists():
+@pytest.fixture(scope="module")
+def sessions():
+    """The sessions of noxfile.py and their tags."""
+    if find_spec("nox") is None:
+        pytest.skip("nox is not installed; make installs it")
+    command = [sys.executable, "-m", "nox", "--list"]
+    listed = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=True).stdout
+    found = re.findall(r"^[*-] (\S+)(?: \[(.*)\])? ->", listed, re.MULTILINE)
+    return {name: set(tags.split(",")) for name, tags in found}
+
+
+RULES = re.findall(r"^([\w% -]+):", MAKEFILE.replace("\\\n", ""), re.MULTILINE)
+TARGETS = {target for rule in RULES for target in rule.split()}
+
+
+def test_every_make_target_exists(sessions):
     def check(page):
         for code in code_of(page):
             for target in re.findall(r"^make ([\w-]+)", code):
-                assert re.search(rf"^{target}:", MAKEFILE, re.MULTILINE), code
+                assert target in TARGETS or re.match("check-|engine-", target), code
+                assert target in TARGETS or target in sessions, code
 
     check_each(check, PAGES)
 
 
-def test_every_check_of_the_makefile_is_part_of_check_all():
+def test_every_target_that_is_a_session_exists(sessions):
+    rule = next(rule for rule in RULES if rule.startswith("bench "))
+    assert set(rule.split()) <= sessions.keys()
+
+
+def test_every_check_runs_in_ci_or_by_night(sessions):
     """As the pages say. check-c is part of make test."""
-    checks = []
-    for target, part in (("check-ci", "CHECKS"), ("check-nightly", "NIGHTLY")):
-        recipe = re.search(rf"^{target}:.*\n(?:\t.*\n)+", MAKEFILE, re.MULTILINE)[0]
-        assert f"$(MAKE) --jobs=2 --output-sync=target $({part})" in recipe
-        assert "$(SLOW)" in recipe
-        listed = re.search(rf"^{part} = ((?:[^\n]*\\\n)*[^\n]*)", MAKEFILE, re.MULTILINE)[1]
-        checks += listed.split()
-    assert {"oracle", "neighbours", "coverage", "bench-check"} < set(checks)
-    others = {"check-all", "check-c", "check-ci", "check-nightly", "check-slow"}
-    for target in re.findall(r"^(check-[\w-]+):", MAKEFILE, re.MULTILINE):
-        assert target in checks or target in others, target
+    for name, tags in sessions.items():
+        if name.startswith("check-") and name != "check-c":
+            assert len(tags & {"ci", "nightly"}) == 1, name
+    in_ci = {name for name, tags in sessions.items() if "ci" in tags}
+    assert {"oracle", "neighbours", "coverage", "bench-check", "docs", "engine-sail"} < in_ci
+    for tag in ("ci", "nightly"):
+        assert f"$(NOX) --tags {tag} --parallel 2" in MAKEFILE
+
+
+def test_the_next_command_after_the_demo_exists():
+    (command,) = re.findall(r"bin/tfwire (\w+) tfwire-demo/", MAKEFILE)
+    assert command in _COMMANDS
 
 
 def test_every_file_that_is_named_exists():

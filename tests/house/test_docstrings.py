@@ -9,6 +9,8 @@ import pytest
 
 import tfwire as tfw
 
+pytestmark = pytest.mark.outside_c
+
 PACKAGE = Path(tfw.__file__).parent
 NEIGHBOURS = {"torch", "grain", "huggingface", "polars", "beam", "ray", "spark"}
 # Every module that holds an example: none is left out, but those of neighbours, which run where

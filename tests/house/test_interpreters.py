@@ -10,6 +10,8 @@ import pytest
 
 from helpers.command import ENVIRONMENT
 
+pytestmark = pytest.mark.outside_c
+
 PROGRAM = """
 import importlib, pkgutil, sys
 import numpy as np

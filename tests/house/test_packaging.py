@@ -13,6 +13,8 @@ import pytest
 import tfwire
 from helpers.paths import ROOT
 
+pytestmark = pytest.mark.unsanitized("reads what is built without sanitizers")
+
 PACKAGE = Path(tfwire.__file__).parent
 
 

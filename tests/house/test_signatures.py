@@ -8,6 +8,8 @@ import pytest
 
 import tfwire as tfw
 
+pytestmark = pytest.mark.outside_c
+
 MODULES = ["checksum", "sharding", "images"]
 # Results, which programs read and do not make.
 RESULTS = {"FileReport", "FlippedBit", "FlippedBits", "InferredSchema", "RecordIndex"}

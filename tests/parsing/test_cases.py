@@ -13,6 +13,8 @@ import pytest
 from cases.differences import PATTERNS
 from cases.replay import agrees, answer, load
 
+pytestmark = pytest.mark.short_strings
+
 AREAS = [
     *["an Example as SequenceExample", "batch", "broken", "context", "core", "duplicates"],
     *["encodings", "lists", "map_entries", "overlong", "ragged", "ragged nested", "sequence spec"],

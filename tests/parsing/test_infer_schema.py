@@ -11,6 +11,8 @@ from helpers.paths import GOLDEN
 from tfwire import train
 from tfwire.arrow import open_reader
 
+pytestmark = pytest.mark.short_strings
+
 MASK_DELTA = 0xA282EAD8
 
 

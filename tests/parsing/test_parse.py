@@ -15,6 +15,8 @@ from hypothesis import given, strategies as st
 import tfwire as tfw
 from cases.results import plain_dict
 
+pytestmark = pytest.mark.short_strings
+
 FEATURES = {
     "i": tfw.FixedLenFeature([2], tfw.int64),
     "f": tfw.FixedLenFeature([], tfw.float32, default_value=0.5),

@@ -10,6 +10,8 @@ import pytest
 
 import tfwire as tfw
 
+pytestmark = pytest.mark.short_strings
+
 INT = tfw.FixedLenFeature([], tfw.int64)
 PAIR = tfw.FixedLenFeature([2], tfw.int64)
 SECRET = b"never to be seen"

@@ -12,6 +12,8 @@ from cases.results import plain_dict
 from helpers.records.parsed_files import BAD, FEATURES, RECORDS, drain, numbers, write, write_all
 from tfwire._parsing import builders as builder
 
+pytestmark = pytest.mark.short_strings
+
 
 @pytest.fixture
 def parser():

@@ -17,6 +17,8 @@ from helpers.records.parsed_files import BAD, FEATURES, RECORDS, drain, numbers,
 from helpers.threads import threads_of_tfwire, wait_for
 from tfwire._parsing import builders as builder
 
+pytestmark = pytest.mark.short_strings
+
 
 @pytest.fixture
 def parser():

@@ -8,6 +8,8 @@ import pytest
 import tfwire as tfw
 from tfwire._parsing import fields as assemble
 
+pytestmark = pytest.mark.short_strings
+
 
 def fixed(shape, dtype=tfw.int64, **fields):
     return {"a": tfw.FixedLenFeature(shape, dtype, **fields)}

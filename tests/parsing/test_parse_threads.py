@@ -13,6 +13,8 @@ from cases.results import plain_dict
 from tfwire._parsing import file_units
 from tfwire._records.reading import unit_block
 
+pytestmark = pytest.mark.short_strings
+
 FEATURES = {
     "n": tfw.FixedLenFeature([], tfw.int64),
     "s": tfw.FixedLenFeature([], tfw.string),

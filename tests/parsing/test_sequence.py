@@ -13,6 +13,8 @@ from hypothesis import given, strategies as st
 import tfwire as tfw
 from cases.results import plain_dict
 
+pytestmark = pytest.mark.short_strings
+
 CONTEXT = {
     "length": tfw.FixedLenFeature([], tfw.int64),
     "name": tfw.FixedLenFeature([], tfw.string, default_value="-"),

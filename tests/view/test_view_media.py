@@ -12,6 +12,8 @@ from helpers.view.viewing import encoded, wav
 from tfwire.view._budget import Budget
 from tfwire.view._media import find_media, png_of_pixels, raw_image_shape
 
+pytestmark = pytest.mark.outside_c
+
 BOMB = b"\x89PNG\r\n\x1a\n\0\0\0\rIHDR" + b"\0\0\xff\xff" * 2 + b"\x08\x06\0\0\0"
 
 

@@ -17,6 +17,8 @@ from tfwire._records.index.random_access import TFRecordFile
 from tfwire._records.index.record_index import RecordIndex
 from tfwire.checksum import mask_crc
 
+pytestmark = pytest.mark.unsanitized("records of gigabytes")
+
 # The first is long enough for those after it to be read by themselves.
 SMALL = [b"small" * 10_000, b"another"]
 ABOVE_2_GIB = 2**31 + 3

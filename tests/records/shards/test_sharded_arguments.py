@@ -22,6 +22,8 @@ from tfwire._records.shards.shard_names import some_names_of_shards
 from tfwire._records.shards.sharded_writer import ShardedWriter
 from tfwire.sharding import recommend_num_shards, recover_shards
 
+pytestmark = pytest.mark.outside_c
+
 
 def contents(writer):
     return [list(tfw.read_records(path)) for path in writer.paths]

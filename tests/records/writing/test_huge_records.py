@@ -18,6 +18,8 @@ from tfwire._base import system
 from tfwire._records.files import byte_sinks
 from tfwire.checksum import combine_crc32c, crc32c, mask_crc
 
+pytestmark = pytest.mark.unsanitized("records of gigabytes")
+
 BELOW = [b"first", b"", b"x" * 1000]
 SIZES = [2**31 + 5, pytest.param(2**32 + 5, marks=pytest.mark.slow)]
 MIB = 1 << 20
