@@ -345,6 +345,26 @@ def test_neighbours_use_what_is_public_or_in_the_interface(room):
     assert len(found) <= PRIVATE_NAMES[room], sorted(found)
 
 
+def test_the_interface_says_what_is_in_it():
+    """A name that no neighbour uses leaves it; one that they need comes with a word about it."""
+    inner, used = PACKAGE / "_interface", set()
+    for path in PACKAGE.rglob("*.py"):
+        if room_of(path) in PRIVATE_NAMES:
+            used |= {name.rpartition("._interface.")[2] for name in imports(path)}
+    for path in inner.glob("*.py"):
+        tree = ast.parse(path.read_text(encoding="utf-8"))
+        names = [
+            alias.asname
+            for node in tree.body
+            if isinstance(node, ast.ImportFrom)
+            for alias in node.names
+            if alias.asname
+        ]
+        told = set(re.findall(r"``(\w+)", ast.get_docstring(tree)))
+        assert [] == [name for name in names if name not in told], path.name
+        assert [] == [name for name in names if f"{path.stem}.{name}" not in used], path.name
+
+
 @pytest.mark.parametrize("room", RECORD_ROOMS)
 def test_the_rooms_of_records_know_those_before_them(room):
     needed = set()

@@ -74,6 +74,12 @@ class Parse(Derived):
             }
 
     @property
+    def features(self) -> dict[str, Any]:
+        """The specification, with its keys as text."""
+        found: dict[str, Any] = self.arguments[0]._plans[0].features
+        return found
+
+    @property
     def batched(self) -> bool:
         return bool(self.axes) or (self.axes is None and self.source.batched)
 

@@ -44,6 +44,18 @@ class Description(NamedTuple):
         ragged = f"({self.ragged_rank}, {self.splits})" if self.kind == "ragged" else ""
         return f"{self.kind}{ragged} {self.dtype}[{sizes}]".lstrip()
 
+    def batched(self, size: int | None) -> Description:
+        """That of a batch of this many; None: their number varies."""
+        sizes = None if self.sizes is None else (size, *self.sizes)
+        ragged_rank = self.ragged_rank + (self.kind == "ragged")
+        return self._replace(sizes=sizes, ragged_rank=ragged_rank)
+
+    def row(self) -> Description | None:
+        """That of its rows; None if it does not tell."""
+        if self.kind == "ragged" or not self.sizes:
+            return None
+        return self._replace(sizes=self.sizes[1:])
+
     def joined(self, other: Description) -> Description | None:
         """That of elements of which some are as another one says; None if there is none."""
         if self._replace(sizes=None) != other._replace(sizes=None):
@@ -84,21 +96,17 @@ def batched_text(text: str | None, size: int | None, padding: Any = None) -> str
     """
     if (found := description(text)) is None:
         return text
-    sizes = found.sizes
     if padding is not None and not found.kind:
         sizes = tuple(None if one in (None, -1) else as_index(one) for one in padding)
-    if sizes is not None:
-        sizes = (size, *sizes)
-    ragged_rank = found.ragged_rank + (found.kind == "ragged")
-    return str(found._replace(sizes=sizes, ragged_rank=ragged_rank))
+        found = found._replace(sizes=sizes)
+    return str(found.batched(size))
 
 
 def row_text(text: str | None) -> str | None:
     """The text of a leaf's rows; None if that of the leaf does not tell."""
     found = description(text)
-    if found is None or found.kind == "ragged" or not found.sizes:
-        return None
-    return str(found._replace(sizes=found.sizes[1:]))
+    row = found and found.row()
+    return str(row) if row else None
 
 
 def joined_specs(specs: Sequence[Any]) -> Any:

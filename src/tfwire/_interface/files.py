@@ -7,7 +7,7 @@
   ``SectionSource`` one up to an offset.
 * An index whose bytes another library has read: ``offsets_of_index``.
 * Readers: ``compression_name`` of an argument, the policy ``AS_TENSORFLOW`` at damage, and
-  ``check_ends`` of compressed streams as TensorFlow has it.
+  ``check_ends``, which refuses a device whose bytes never end.
 * What may be wrong with files: ``problems_of_sets`` of shards that are half published, and
   ``damage_hint``, what a file looks like of which no record is read.
 * Records as bytes of a file: ``as_record`` of what writers take, ``Packer`` frames, ``FRAME`` is

@@ -2,8 +2,11 @@
 
 A ``Stage`` describes a sequence of elements, for any number of passes. A ``Cursor`` is one pass
 through it: ``take`` pulls elements, and ``snapshot`` is the position that a saved state holds.
-``dataset._stage`` is the last stage of a dataset; ``dataset._next(stage, name)`` is the dataset of
-one more.
+
+Datasets of a neighbour derive from ``tfwire.Dataset``: ``_stage`` is the last stage of one, and
+``_next(stage, name)`` the dataset of one more; ``_show`` makes what user functions see of a leaf,
+``_hide`` what is stored of a leaf that they return, and ``_calling(function)`` applies both.
+Iterators derive from ``tfwire.DatasetIterator``: ``_translated`` and ``_given_up`` choose errors.
 
 * Making stages. Most are a generator function of the elements of others: ``Replayed``. What changes
   or chooses elements one by one is a ``Map`` or a ``Filter``. Others derive from ``Derived``, and
@@ -15,12 +18,14 @@ one more.
 * Passes for users: ``iterate``; ``Epochs`` numbers them; ``threaded`` parses in threads, of which
   ``num_cpus`` make sense. ``Workers`` compute in threads what comes in order.
 * The structure of elements: tuples and dicts, which ``map_structure``, ``zip_structures`` and
-  ``leaves`` walk, the ``stack_`` functions batch, and the functions of rows count, cut and join.
+  ``leaves`` walk. ``stack_elements`` and ``stack_ragged`` make batches; ``count_rows``,
+  ``cut_rows`` and ``join_rows`` take them apart and together.
 * What is known before elements are made: for every leaf a text such as "int64[28, ?]", which
-  ``description`` reads as a ``Description``.
-* Types of values: ``to_dtype`` of any name of one; ``data_type_number`` is TensorFlow's.
-* The records of files: ``paths_of`` an argument; those of whole files ``in_memory``; ``check_rule``
-  of how they are divided among shards.
+  ``description`` reads as a ``Description``. ``row_text`` is that of a row of a leaf,
+  ``joined_specs`` the structure of elements that are as one of several says.
+* Types of values: ``to_dtype`` of any name of one.
+* The records of files: ``paths_of`` an argument; those of whole files ``in_memory``, of
+  ``size_in_memory`` bytes; ``check_rule`` of how they are divided among shards.
 """
 
 from tfwire._base.system import num_cpus as num_cpus
@@ -30,7 +35,6 @@ from tfwire._data.combining import Unbatch as Unbatch, Zip as Zip
 from tfwire._data.dataset import paths_of as paths_of
 from tfwire._data.descriptions import (
     Description as Description,
-    batched_text as batched_text,
     description as description,
     joined_specs as joined_specs,
     row_text as row_text,
@@ -64,5 +68,4 @@ from tfwire._data.structure import (
     stack_ragged as stack_ragged,
     zip_structures as zip_structures,
 )
-from tfwire._examples.dtypes import data_type_number as data_type_number
 from tfwire._parsing.features import to_dtype as to_dtype

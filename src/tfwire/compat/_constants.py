@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 
 from tfwire._interface.messages import InvalidArgumentError
-from tfwire._interface.pipelines import data_type_number, to_dtype
+from tfwire._interface.pipelines import to_dtype
 from tfwire.compat._errors import DtypeError
 from tfwire.typing import DType
 
@@ -30,7 +30,7 @@ def as_dtype(type_value: Any) -> DType:
     """
     try:
         dtype = to_dtype(type_value)
-        data_type_number(dtype.dtype)
+        dtype.as_datatype_enum  # noqa: B018  # raises
     except (TypeError, ValueError):
         raise TypeError(f"{type_value!r} does not name a TensorFlow dtype") from None
     return dtype

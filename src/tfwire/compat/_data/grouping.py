@@ -13,7 +13,6 @@ from tfwire import RaggedTensor
 from tfwire._interface.messages import InvalidArgumentError, check_callable, integer
 from tfwire._interface.pipelines import (
     Unbatch,
-    batched_text,
     description,
     group_by_window,
     map_structure,
@@ -89,7 +88,7 @@ class Grouping(Generating):
         if row is not None:
             size = sizes[0] if len(set(sizes)) == 1 and sizes[0] else None
             whole = drop_remainder or (rows is not None and size and not rows % size)
-            spec = map_structure(partial(batched_text, size=size if whole else None), row)
+            spec = map_structure(partial(_spec_of_batch, size if whole else None), row)
         arguments = (sizes, bool(drop_remainder), spec)
         return self._generated("rebatch", generators.rebatched, *arguments, spec=spec)
 
@@ -184,10 +183,15 @@ class Grouping(Generating):
         return self._generated("ragged_batch", _ragged_batches, *arguments, **facts)
 
 
+def _spec_of_batch(size: int | None, text: str | None) -> str | None:
+    found = description(text)
+    return None if found is None else str(found.batched(size))
+
+
 def _spec_of_scalars(size: int | None, text: str | None) -> str | None:
     """The text of a batch of scalars; None of others, which may become ragged."""
     found = description(text)
-    return batched_text(text, size) if found is not None and found.sizes == () else None
+    return _spec_of_batch(size, text) if found is not None and found.sizes == () else None
 
 
 def _ragged_batches(

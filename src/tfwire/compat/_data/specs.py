@@ -257,7 +257,7 @@ def _of_parsed(stage: Parse) -> Any:
     """The spec of parsed Examples, where it is known whether they come in batches."""
     if stage.axes is None:
         return None
-    features = stage.arguments[0]._plans[0].features
+    features = stage.features
     return {key: _of_feature(features[key], stage.axes, text) for key, text in stage.spec.items()}
 
 
