@@ -20,7 +20,7 @@ from helpers.command import ENVIRONMENT, heed_interrupts
 from helpers.threads import wait_for
 from helpers.view.browser import CHROMIUM, Browser
 from helpers.view.viewing import get
-from tfwire.view._browser import in_browser
+from tfwire.cli.view import in_browser
 
 # A browser that notes its command line, and follows the pages as browsers do.
 BROWSER = r"""

@@ -35,8 +35,7 @@ from tfwire._interface.messages import quoted, show_path
 from tfwire._interface.new_files import FileSet
 from tfwire.arrow import open_reader
 from tfwire.cli import _arguments, _rows, _tables, _webdataset
-from tfwire.cli._formats import ARROW_FORMATS
-from tfwire.cli._lost import Losses
+from tfwire.cli._formats import ARROW_FORMATS, Losses
 from tfwire.cli._row_survey import RowColumn, RowSurvey, columns_of_schema
 from tfwire.cli._rows import Row, RowAndKinds, TextWriter
 from tfwire.cli._streams import Progress

@@ -13,7 +13,6 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from tfwire.view._budget import Allowance
-from tfwire.view._wire import field_numbers
 
 _MOST_SEGMENTS = 300  # of a JPEG before its size: a profile of colors takes up to 255
 _WAV_HEADER = 44
@@ -109,7 +108,7 @@ def likely_content(record: bytes) -> str | None:
     media = find_media(record)
     if media is not None:
         return media.title
-    numbers = field_numbers(record, _FIELDS_LOOKED_AT)
+    numbers = _field_numbers(record, _FIELDS_LOOKED_AT)
     if not numbers or not 0 < numbers[0] <= numbers[-1] <= _LARGEST_FIELD:  # by chance
         return None
     shown = ", ".join(map(str, numbers[:_SHOWN_FIELDS]))
@@ -288,3 +287,52 @@ def _class_colors(*, with_void: bool = False) -> bytes:
     if with_void:
         colors += bytes(3 * (_VOID - _MOST_CLASSES)) + b"\xe0\xe0\xc0"
     return bytes(colors)
+
+
+# ---- The fields of a message, of protobuf's wire format -----------------------------------------
+
+
+def _field_numbers(data: bytes, most: int) -> list[int]:
+    """The numbers of the first ``most`` fields of a message of any type, sorted; none if the bytes
+    read for them are not a message. protobuf's UnknownFieldSet makes objects of all
+    fields: 100 bytes of memory for each byte.
+    """
+    numbers, at = set(), 0
+    try:
+        for _ in range(most):
+            if at == len(data):
+                break
+            tag, at = _varint(data, at)
+            numbers.add(tag >> 3)
+            at = _after_value(data, at, tag & 7)
+    except ValueError:
+        return []
+    return sorted(numbers)
+
+
+def _inside(at: int, end: int) -> int:
+    if at > end:
+        raise ValueError("a value without an end")
+    return at
+
+
+def _varint(data: bytes, at: int) -> tuple[int, int]:
+    """A varint, and where it ends."""
+    value = 0
+    for i, byte in enumerate(data[at : at + 10]):
+        value |= (byte & 0x7F) << 7 * i
+        if byte < 0x80:
+            return value, at + i + 1
+    raise ValueError("a varint without an end")
+
+
+def _after_value(data: bytes, at: int, wire_type: int) -> int:
+    """Where the value of a field ends."""
+    if wire_type == 0:
+        return _varint(data, at)[1]
+    if wire_type == 2:
+        length, at = _varint(data, at)
+        at += length
+    else:
+        at += {1: 8, 5: 4}.get(wire_type, len(data) + 1)  # groups are long out of use
+    return _inside(at, len(data))
