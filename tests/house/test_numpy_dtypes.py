@@ -34,12 +34,9 @@ _CONVERTING = {
     "a caller's values: the kind of dtype decides what becomes of them": {
         *("_base/arrays.py", "_base/strings.py", "_data/structure.py", "_examples/values.py"),
         *("_examples/encoder_inputs.py", "_examples/column_types.py", "_examples/tensor_protos.py"),
-        *(
-            "_examples/decode_raw.py",
-            "_parsing/native_session.py",
-            "_records/index/random_access.py",
-        ),
-        *("_examples/missing.py", "compat/_constants.py", "compat/_tensor.py"),
+        *("_examples/decode_raw.py", "_examples/rows.py", "_examples/missing.py"),
+        *("_parsing/native_session.py", "_records/index/random_access.py"),
+        *("compat/_constants.py", "compat/_tensor.py"),
     },
     "arrays already: their memory is put in order, or a scalar becomes an array": {
         *("_examples/dtypes.py", "_records/frames.py", "compat/_math.py", "compat/_decoding.py"),

@@ -24,7 +24,7 @@ def chosen_rows(index: Any, count: int) -> int | slice | Array:
         if step == 1:
             return slice(begin, max(begin, end))
     if isinstance(index, slice) or (isinstance(index, (list, np.ndarray)) and np.ndim(index) == 1):
-        rows: Array = np.arange(count)[index]
+        rows: Array = np.arange(count, dtype=np.int64)[index]
         return rows
     try:
         number = as_index(index)
