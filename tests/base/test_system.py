@@ -15,7 +15,7 @@ from tfwire._base import system
 
 # Tests over the package as on Windows (helpers/processes/without_posix.py), and those of them that
 # ask for what Windows does not have.
-QUICK = ["writer", "sharded_writer", "records", "index_writing", "compressed_writing"]
+QUICK = ["writer", "index_writing", "sharded_writer"]
 SLOW = [
     "append",
     "publishing",
