@@ -65,14 +65,6 @@ def test_demo_walks_all_steps(tmp_path):
     assert 980 * 1024 <= size <= 984 * 1024
 
 
-def test_demo_in_an_unwritable_place_fails_with_one_line(tmp_path):
-    (tmp_path / "file").touch()
-    result = tfwire_command("demo", "--folder", str(tmp_path / "file" / "demo"))
-    assert result.returncode == 1
-    assert result.stderr.startswith("tfwire demo: ")
-    assert result.stderr.count("\n") == 1
-
-
 @pytest.mark.parametrize(
     ("size", "target", "first", "last"),
     [((2, 2), (5, 5), 1, 2), ((5, 5), (2, 2), 0, 1), ((3, 3), (3, 3), 0, 2)],

@@ -81,14 +81,6 @@ def test_verify_lists_damage_and_exits_with_1(files, name):
     assert f"record {record}: {reason}" in tfwire_command("verify", name, cwd=files).stdout
 
 
-def test_verify_names_a_file_that_it_cannot_read(files):
-    for name in UNREADABLE:
-        result = tfwire_command("verify", name, cwd=files)
-        assert (1, "") == (result.returncode, result.stdout)
-        assert result.stderr.startswith(f"tfwire verify: {name}: ")
-        assert result.stderr.count("\n") == 1
-
-
 @pytest.mark.parametrize("jobs", [1, 7])
 def test_verify_reports_files_in_their_order_and_sums_up(files, jobs):
     names = [*INTACT, *DAMAGED, *UNREADABLE]
@@ -276,14 +268,6 @@ def test_repair_writes_nothing_when_there_is_nothing(files):
 # ---- All of them ------------------------------------------------------------------------------
 
 
-def test_file_names_of_any_bytes_are_printed(files):
-    name = os.fsdecode(b"caf\xe9")
-    tfw.write_records(files / name, RECORDS)
-    result = tfwire_command("count", name, cwd=files)
-    assert (0, "") == (result.returncode, result.stderr)
-    assert "caf\\udce9" in result.stdout
-
-
 def num_unread(pipe):
     """Bytes that are on their way."""
     return struct.unpack("i", fcntl.ioctl(pipe, termios.FIONREAD, b"\0" * 4))[0]
@@ -325,13 +309,6 @@ def test_info_says_no_sizes_of_records_that_are_not_there(files):
     assert "records      0\n" in shown
     assert "it begins like text" in shown
     assert "per record" not in shown
-
-
-def test_repair_names_the_output_that_cannot_be_made(files):
-    """And not the temporary file that would have become it."""
-    result = tfwire_command("repair", "plain", "nowhere/repaired", cwd=files)
-    assert result.returncode == 1
-    assert "tfwire repair: nowhere/repaired: No such file or directory\n" == result.stderr
 
 
 def test_info_of_an_empty_file_says_its_size(tmp_path):
