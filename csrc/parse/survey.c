@@ -10,8 +10,8 @@
 typedef struct feature {
     tfw_feature_survey found;
     uint32_t key;
-    uint64_t message; /* the number of the last message that has it, from 1 on */
-    size_t place;     /* of its value in that message */
+    uint32_t place;   /* of its value in the last message that has it */
+    uint64_t message; /* the number of that message, from 1 on */
 } feature;
 
 /* The value of a feature in the current message, which may still turn out to be malformed. */
@@ -219,7 +219,7 @@ static value *find_value(tfw_survey *s, bool is_list, const tfwi_entry *entry) {
             return NULL;
         }
         f->message = s->message;
-        f->place = s->values.count++;
+        f->place = (uint32_t)s->values.count++;
     }
     value *v = &s->values.of[f->place];
     v->feature = (size_t)(f - s->features.of);
@@ -301,7 +301,7 @@ static const uint8_t *survey_singles(tfw_survey *s, const uint8_t *p, const uint
         }
         v->steps = v->least_values = v->most_values = 1;
         f->message = s->message;
-        f->place = s->values.count++;
+        f->place = (uint32_t)s->values.count++;
         p += p[1] + 2;
     }
     return p;

@@ -15,16 +15,18 @@ typedef struct tfwi_fault {
     const char *text;
 } tfwi_fault;
 
-/* Notes a malformed message; returns NULL, for readers to return. */
-TFWI_INLINE const uint8_t *tfwi_malformed(tfwi_fault *fault, const uint8_t *at, const char *text) {
+/* Notes a malformed message; returns NULL, for readers to return. Inline for the readers of fields,
+ * which need no frame without a call. */
+TFWI_INLINE const uint8_t *tfwi_note_malformed(tfwi_fault *fault, const uint8_t *at,
+                                               const char *text) {
     *fault = (tfwi_fault){.status = TFW_E_WIRE, .at = at, .text = text};
     return NULL;
 }
 
+/* The same, not inline. */
+const uint8_t *tfwi_malformed(tfwi_fault *fault, const uint8_t *at, const char *text);
+
 /* Notes that memory is short; returns false. */
-TFWI_INLINE bool tfwi_out_of_memory(tfwi_fault *fault) {
-    *fault = (tfwi_fault){.status = TFW_E_MEMORY, .text = "out of memory"};
-    return false;
-}
+bool tfwi_out_of_memory(tfwi_fault *fault);
 
 #endif /* TFWIRE_FAULT_H */

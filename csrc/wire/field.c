@@ -16,7 +16,7 @@ static const uint8_t *read_tag(const uint8_t *p, const uint8_t *end, tfwi_field 
         return NULL;
     }
     if (tag > UINT32_MAX || tag < 8) {
-        return tfwi_malformed(fault, p, "not a field number");
+        return tfwi_note_malformed(fault, p, "not a field number");
     }
     out_field->tag = (uint32_t)tag;
     return next;
@@ -26,7 +26,7 @@ static const uint8_t *read_tag(const uint8_t *p, const uint8_t *end, tfwi_field 
 static const uint8_t *take_bytes(const uint8_t *p, const uint8_t *end, uint64_t len,
                                  tfwi_field *field, const uint8_t *at, tfwi_fault *fault) {
     if (len > (uint64_t)(end - p)) {
-        return tfwi_malformed(fault, at, "a field exceeds its message");
+        return tfwi_note_malformed(fault, at, "a field exceeds its message");
     }
     field->data = p;
     field->len = (size_t)len;
@@ -45,8 +45,9 @@ static const uint8_t *read_payload(const uint8_t *p, const uint8_t *end, tfwi_fi
     case TFWI_WIRE_LEN:
         p = read_short_varint(p, end, &len, fault);
         return p == NULL ? NULL : take_bytes(p, end, len, field, at, fault);
-    case TFWI_WIRE_END_GROUP: return tfwi_malformed(fault, p, "a group ends without a beginning");
-    default: return tfwi_malformed(fault, p, "not a wire type");
+    case TFWI_WIRE_END_GROUP:
+        return tfwi_note_malformed(fault, p, "a group ends without a beginning");
+    default: return tfwi_note_malformed(fault, p, "not a wire type");
     }
 }
 
@@ -59,7 +60,7 @@ static const uint8_t *skip_group(const uint8_t *p, const uint8_t *end, uint32_t 
     while (depth > 0) {
         const uint8_t *at = p;
         tfwi_field field;
-        p = p == end ? tfwi_malformed(fault, at, "ends inside a group")
+        p = p == end ? tfwi_note_malformed(fault, at, "ends inside a group")
                      : read_tag(p, end, &field, fault);
         if (p == NULL) {
             return NULL;
@@ -67,12 +68,12 @@ static const uint8_t *skip_group(const uint8_t *p, const uint8_t *end, uint32_t 
         uint32_t number = field.tag >> 3, type = field.tag & 7;
         if (type == TFWI_WIRE_GROUP) {
             if (depth == TFWI_MAX_NESTING) {
-                return tfwi_malformed(fault, at, "groups nest too deep");
+                return tfwi_note_malformed(fault, at, "groups nest too deep");
             }
             open[depth++] = number;
         } else if (type == TFWI_WIRE_END_GROUP) {
             if (open[--depth] != number) {
-                return tfwi_malformed(fault, at, "a group ends as another");
+                return tfwi_note_malformed(fault, at, "a group ends as another");
             }
         } else if ((p = read_payload(p, end, &field, fault)) == NULL) {
             return NULL;

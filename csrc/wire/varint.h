@@ -23,7 +23,7 @@ TFWI_INLINE const uint8_t *tfwi_read_bounded_varint(const uint8_t *p, const uint
             return p + i + 1;
         }
     }
-    return tfwi_malformed(fault, p,
+    return tfwi_note_malformed(fault, p,
                           limit == max_len ? "a varint is too long" : "ends inside a varint");
 }
 
