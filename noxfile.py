@@ -361,7 +361,7 @@ def check_msvc(session: Session) -> None:
 @command("nightly")
 def check_kernels(session: Session) -> None:
     """The tests of checksums, with every kernel that this CPU has."""
-    tests = files("checksum", "records", "corruption")
+    tests = files("checksum", "records", "corruption", "damaged_streams")
     for kernel in ("portable", "sse42", "avx2", "avx512", "armv8"):
         probe = "python", "-c", "import tfwire; tfwire.crc32c(b'')"
         if subprocess.run(probe, env={**os.environ, "TFWIRE_CRC32C": kernel}).returncode == 0:
