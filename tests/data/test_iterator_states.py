@@ -4,7 +4,8 @@ import gc
 import os
 import threading
 import time
-from contextlib import suppress
+from contextlib import nullcontext, suppress
+from types import SimpleNamespace
 
 import pytest
 
@@ -17,7 +18,7 @@ from helpers.products import diagonals
 from helpers.reading import open_files
 from helpers.reference import file_of
 from helpers.threads import Consumer, opened, threads_of_tfwire, wait_for
-from tfwire._base import shared_iterator
+from tfwire._base import shared_iterator, workers
 
 pytestmark = [
     pytest.mark.skipif(not hasattr(os, "fork"), reason="needs fork and signals"),
@@ -334,3 +335,24 @@ def test_no_thread_steps_after_the_step_that_ended_it(error):
     assert ([], None) == (elements.second.found, elements.second.error)
     assert None is next(elements, None)
     assert (1, 1, 1) == (elements.num_steps, elements.num_stops, elements.num_releases)
+
+
+@pytest.mark.parametrize("error", [None, OSError("failed")], ids=["last unit", "error"])
+def test_threads_read_nothing_after_the_end(error):
+    """What is read then might wait, or be of another file."""
+    num_reads = 0
+
+    def read():
+        nonlocal num_reads
+        num_reads += 1
+        if num_reads == 2 and error is not None:
+            raise error
+        return SimpleNamespace(last=num_reads == 2)
+
+    owner = Gate()
+    pool = workers.Workers(read, None, 3, 9, owner=owner)
+    pool.next()
+    with pytest.raises(OSError, match="failed") if error else nullcontext():
+        pool.next()
+    assert wait_for(lambda: not threads_of_tfwire())
+    assert 2 == num_reads
