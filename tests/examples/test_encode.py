@@ -134,7 +134,12 @@ KNOWN = [
     {"strings": np.array(["a", "b"]), "objects": np.array([b"x", "y"], object)},
     {b"bytes key": 1, "str key": 2},
     {"half": HALF(1.5), "numbers": [np.float64(1.5), np.int8(1)]},
-    {"none": None, "masked": np.ma.masked, "again": np.ma.masked, "time": np.datetime64("NaT")},
+    {
+        "none": None,
+        "masked": np.ma.masked,
+        "again": np.ma.masked,
+        "time": np.datetime64("NaT", "s"),
+    },
 ]
 
 

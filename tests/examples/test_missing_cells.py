@@ -54,7 +54,7 @@ COLUMNS = {
     "lists of lists": ([[[1], [2]], None], [row(INT, 1, 2), {}]),
     "scalars and lists": ([1, None, [2, 3]], [row(INT, 1), {}, row(INT, 2, 3)]),
     "all": ([None, None], [{}, {}]),
-    "times": ([1, np.datetime64("NaT"), np.timedelta64("NaT")], [row(INT, 1), {}, {}]),
+    "times": ([1, np.datetime64("NaT", "s"), np.timedelta64("NaT", "s")], [row(INT, 1), {}, {}]),
     "masked": (["a", np.ma.masked, masked(1, True)], [row(STR, b"a"), {}, {}]),
     "masked ints": (masked([BIG, 7], [0, 1]), [row(INT, BIG), {}]),
     "masked unsigned": (masked([1, 7], [1, 0], dtype=">u2"), [{}, row(INT, 7)]),
@@ -133,7 +133,7 @@ def test_a_missing_value_of_a_row_is_an_absent_feature(name):
 
 
 def test_missing_values_stand_among_others():
-    given = {"a": 1, "b": None, "c": np.ma.masked, "d": [1.5], "e": np.datetime64("NaT")}
+    given = {"a": 1, "b": None, "c": np.ma.masked, "d": [1.5], "e": np.datetime64("NaT", "s")}
     rows = [dict(some) for some in itertools.permutations(given.items())]
     (record,) = set(tfw.encode_examples(rows))
     assert tfw.encode_example({"a": 1, "d": [1.5]}) == record
@@ -145,7 +145,7 @@ def test_missing_values_stand_among_others():
 INSIDE = {
     "list": [[1], [2, None]],
     "nested": [[[1]], [[None]]],
-    "NaT": [["a"], [np.datetime64("NaT")]],
+    "NaT": [["a"], [np.datetime64("NaT", "s")]],
     "objects": [[1], np.array([1, None], object)],
     "objects, rank 2": np.array([[1, 2], [3, None]], object),
     "masked": [[1], masked([1, 2], [0, 1])],
