@@ -163,11 +163,8 @@ def rebatched(
 ) -> Elements:
     """Batches of these sizes, again and again, of the rows of batches."""
     intact = Intact(source)
-    held, begin, total = (
-        _empty_batch(spec),
-        0,
-        0,
-    )  # a batch, its first row that is left, and its rows
+    # A batch, its first row that is left, and its rows.
+    held, begin, total = _empty_batch(spec), 0, 0
     for size in cycle(sizes):
         parts: list[Any] = []
         missing = size
