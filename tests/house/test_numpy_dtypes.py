@@ -13,6 +13,7 @@ import pytest
 import tfwire as tfw
 from helpers.paths import PACKAGE
 from helpers.processes import windows_numpy
+from helpers.products import check_each
 from tfwire.arrow import open_reader
 
 # ---- What the sources say -----------------------------------------------------------------------
@@ -73,13 +74,15 @@ def undeclared(tree, converts=False, of_torch=False):
             yield node
 
 
-@pytest.mark.parametrize("path", sorted(PACKAGE.rglob("*.py")), ids=lambda path: path.stem)
-def test_dtypes_are_said(path):
-    name = path.relative_to(PACKAGE).as_posix()
-    converts = any(name in modules for modules in _CONVERTING.values())
-    tree = ast.parse(path.read_text(encoding="utf-8"))
-    calls = undeclared(tree, converts, of_torch=name.startswith("torch/"))
-    assert [] == [f"{name}:{node.lineno}: {ast.unparse(node)}" for node in calls]
+def test_dtypes_are_said():
+    def check(path):
+        name = path.relative_to(PACKAGE).as_posix()
+        converts = any(name in modules for modules in _CONVERTING.values())
+        tree = ast.parse(path.read_text(encoding="utf-8"))
+        calls = undeclared(tree, converts, of_torch=name.startswith("torch/"))
+        assert [] == [f"{name}:{node.lineno}: {ast.unparse(node)}" for node in calls]
+
+    check_each(check, sorted(PACKAGE.rglob("*.py")))
 
 
 def test_the_modules_that_convert_are_those_that_do():

@@ -65,6 +65,11 @@ WRONG_FEATURES += [tfw.FixedLenFeature("x", tfw.int64), tfw.FixedLenFeature(None
 WRONG_FEATURES += [tfw.FixedLenFeature([1.5], tfw.int64), tfw.FixedLenFeature([-1], tfw.int64)]
 WRONG_FEATURES += [tfw.FixedLenFeature([], tfw.int64, 7), tfw.RaggedFeature(tfw.int64)]
 
+NOT_BOOLS = [  # "no" and "False" would count as true
+    Saying(each, "must be (a bool|True, False or None)[,;] (found|got)")
+    for each in ("no", "", 1, 0, 1.0, np.int64(1), [], None)
+]
+
 # By the name of an argument, or of a function and its argument.
 WRONG = {
     "compression_type": [
@@ -94,6 +99,8 @@ WRONG = {
         Saying("ab", "start must be a RecordPosition, found str"),
     ],
     "enumerate.start": ["1", 1.5, True],
+    "list_files.shuffle": NOT_BOOLS[:-1],  # None is right
+    "shuffle.reshuffle_each_iteration": NOT_BOOLS[:-1],
     "interval": [
         Saying(-1, "must be a number of seconds, 0 or more"),
         Saying(math.nan, "must be a number of seconds"),
@@ -168,7 +175,8 @@ def wrong_cases(name):
     _, right = FUNCTIONS[name]
     for more in [{}, *BESIDE.get(name, [])]:
         for argument in right:
-            values = WRONG.get(f"{name}.{argument}", WRONG.get(argument, []))
+            usual = NOT_BOOLS if isinstance(right[argument], bool) else WRONG.get(argument, [])
+            values = WRONG.get(f"{name}.{argument}", usual)
             for value in [Saying(Wrong(), r"\bWrong\b"), *values]:
                 if not isinstance(value, Saying):
                     value = Saying(value, "")
