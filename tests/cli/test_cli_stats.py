@@ -13,6 +13,7 @@ import tfwire as tfw
 from helpers.command import tfwire_command, tfwire_main
 from tfwire._interface.contents import RecordSample
 from tfwire._records.reading.batch_reader import BatchReader
+from tfwire._records.reading.options import make_options
 from tfwire.cli import main
 
 ROWS = [
@@ -109,7 +110,7 @@ def test_distributions_are_those_of_records_from_everywhere():
 def sample_of(path, num_records):
     """Of a file, whose records come so many at a time."""
     sample = RecordSample()
-    with BatchReader([path], "auto", on_corrupt="raise", max_record_size=None) as reader:
+    with BatchReader([path], make_options(max_record_size=None)) as reader:
         while (batch := reader.next(num_records)) is not None:
             sample.add(batch, batch.count)
     return sample

@@ -21,8 +21,10 @@ from tfwire._data.permutations import as_key, permuted
 from tfwire._data.stages import UNPLACED, Cursor, GatheringElements, GatheringPieces, Stage
 from tfwire._data.state_checks import COUNT, INT64, MISSING, after, check_state, state_or
 from tfwire._data.structure import leaves, map_structure
+from tfwire._parsing.parse_file import ParsingOptions
 from tfwire._records.reading.batch_reader import BatchReader
 from tfwire._records.reading.damage import RecordPosition
+from tfwire._records.reading.options import make_options
 from tfwire._records.reading.publishing_markers import Markers
 
 Array = np.ndarray[Any, Any]
@@ -258,22 +260,19 @@ class Records(Stage):
         megabytes at most are read again.
         """
         number, *position, given = state_or(at, self.place_form(), [0, 0, 0, 0])
-        batches = parser._parse_from(
-            RecordPosition(*position),
-            self.paths[number:],
-            batch_size,
-            compression_type=self.compression_type,
+        reading = make_options(
+            self.compression_type,
             on_corrupt=self.options.get("on_corrupt", "raise"),
             max_record_size=self.options.get("max_record_size"),
-            num_threads=num_threads,
-            drop_remainder=drop_remainder,
         )
+        options = ParsingOptions(batch_size, reading, num_threads, drop_remainder)
+        batches = parser._parse_from(self.paths[number:], options, RecordPosition(*position))
         return _Parsed(batches, number, given)
 
     def reader(self, number: int, start: Any, markers: Markers) -> BatchReader:
         """A reader of one of the files."""
-        path, compression = self.paths[number], self.compression_type
-        return BatchReader(path, compression, start=start, markers=markers, **self.options)
+        options = make_options(self.compression_type, **self.options)
+        return BatchReader(self.paths[number], options, start=start, markers=markers)
 
     def place_form(self) -> list[Any]:
         """The form of a place: a file's number, the record and the offset where to begin in it, and

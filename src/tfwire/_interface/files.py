@@ -6,7 +6,8 @@
 * Inputs for any reader: an ``ObjectSource`` is a file object with a name for errors, a
   ``SectionSource`` one up to an offset.
 * An index whose bytes another library has read: ``offsets_of_index``.
-* Readers: ``compression_name`` of an argument, the policy ``AS_TENSORFLOW`` at damage, and
+* Readers: ``make_options`` checks how to read, ``ParsingOptions`` adds how to parse;
+  ``compression_name`` of an argument; the policy ``AS_TENSORFLOW`` at damage, and
   ``check_ends``, which refuses a device whose bytes never end.
 * What may be wrong with files: ``problems_of_sets`` of shards that are half published, and
   ``damage_hint``, what a file looks like of which no record is read.
@@ -20,6 +21,7 @@ import io
 from collections.abc import Iterable
 from typing import TYPE_CHECKING
 
+from tfwire._parsing.parse_file import ParsingOptions as ParsingOptions
 from tfwire._records.files.byte_sources import (
     ObjectSource as ObjectSource,
     SectionSource as SectionSource,
@@ -41,7 +43,10 @@ from tfwire._records.index.index_files import (
     stale,
 )
 from tfwire._records.reading.open_source import input_paths as input_paths
-from tfwire._records.reading.options import AS_TENSORFLOW as AS_TENSORFLOW
+from tfwire._records.reading.options import (
+    AS_TENSORFLOW as AS_TENSORFLOW,
+    make_options as make_options,
+)
 from tfwire._records.reading.publishing_markers import Markers
 from tfwire._records.reading.verify_files import damage_hint as damage_hint
 

@@ -189,8 +189,8 @@ def count_records(
     compression = compression_type if partition.stop is None else ""
     num_records = 0
     with _opened(partition) as inputs:
-        options: dict[str, Any] = {"on_corrupt": on_corrupt, "start": partition.start}
-        with BatchReader(inputs, compression, **options) as reader:
+        options = make_options(compression, on_corrupt=on_corrupt)
+        with BatchReader(inputs, options, start=partition.start) as reader:
             while (batch := reader.next()) is not None:
                 num_records += batch.count
     return num_records
@@ -202,8 +202,8 @@ def fitting_batch_size(
     """How many records as long as the first ones take this many bytes; 1 or more."""
     compression = compression_type if partition.stop is None else ""
     with _opened(partition) as inputs:
-        options: dict[str, Any] = {"on_corrupt": "stop", "start": partition.start}
-        with BatchReader(inputs, compression, **options) as reader:
+        options = make_options(compression, on_corrupt="stop")
+        with BatchReader(inputs, options, start=partition.start) as reader:
             reader.warn = lambda text: None  # reading the partition warns
             batch = reader.next(_SAMPLE)
             mean = 1 if batch is None else batch.payload_bytes // batch.count

@@ -14,7 +14,7 @@ from tfwire._parsing.failure import ParseFailure, Place, message_keys, parse_err
 from tfwire._parsing.features import FixedLenFeature
 from tfwire._parsing.fields import Column, with_objects
 from tfwire._parsing.native_session import Schema, Session
-from tfwire._parsing.parse_file import FileBatches
+from tfwire._parsing.parse_file import FileBatches, ParsingOptions
 from tfwire._parsing.single import (
     SingleSession,
     batch_names,
@@ -26,6 +26,7 @@ from tfwire._parsing.single import (
 from tfwire._parsing.spec import Plan
 from tfwire._parsing.split_batches import results_of_batches
 from tfwire._records.reading.batch_reader import BatchReader
+from tfwire._records.reading.options import make_options
 from tfwire._records.reading.publishing_markers import Markers
 from tfwire._records.reading.unit_block import Block
 
@@ -211,67 +212,37 @@ class BaseParser(Generic[Batch, Single]):
             [2 3]
             [4]
         """
-        return self._parse_from(
-            None,
-            paths,
-            batch_size,
-            compression_type=compression_type,
-            verify=verify,
-            on_corrupt=on_corrupt,
-            on_parse_error=on_parse_error,
-            num_threads=num_threads,
-            drop_remainder=drop_remainder,
-            receipt=receipt,
-            max_record_size=max_record_size,
-            storage_options=storage_options,
+        options = ParsingOptions(
+            integer("batch_size", batch_size, 1),
+            make_options(compression_type, verify, on_corrupt, max_record_size, receipt=receipt),
+            integer("num_threads", num_threads, 1),
+            boolean("drop_remainder", drop_remainder),
+            choice("on_parse_error", on_parse_error, ("raise", "skip")) == "skip",
         )
+        return self._parse_from(paths, options, storage_options=storage_options)
 
     def _parse_from(
         self,
-        start: RecordPosition | None,
         paths: Input | Iterable[Input],
-        batch_size: int,
-        *,
-        compression_type: Any,
-        on_corrupt: Any,
-        max_record_size: int | None,
-        num_threads: int,
-        drop_remainder: bool,
-        verify: bool = True,
-        on_parse_error: Any = "raise",
-        receipt: bool = False,
+        options: ParsingOptions,
+        start: RecordPosition | None = None,
         storage_options: StorageOptions = None,
     ) -> FileBatches[Batch]:
         """As parse_file, from a position in the first file on."""
-        batch_size = integer("batch_size", batch_size, 1)
-        num_threads = integer("num_threads", num_threads, 1)
-        drop_remainder = boolean("drop_remainder", drop_remainder)
-        verify, receipt = boolean("verify", verify), boolean("receipt", receipt)
-        skip = choice("on_parse_error", on_parse_error, ("raise", "skip")) == "skip"
+        reading, num_threads = options.reading, options.num_threads
         # Threads verify payloads side by side, unless what is read depends on what is damaged.
-        apart = num_threads > 1 and on_corrupt in ("raise", "tail") and not (skip or receipt)
+        apart = num_threads > 1 and not (options.skip or reading.receipt)
+        apart = apart and reading.on_corrupt in ("raise", "tail")
         reader = BatchReader(
             paths,
-            compression_type,
-            verify=verify,
-            on_corrupt=on_corrupt,
-            max_record_size=max_record_size,
-            buffer_size=_BUFFER_SIZE,
-            receipt=receipt,
+            reading._replace(buffer_size=_BUFFER_SIZE),
             start=start,
             markers=Markers(),
             num_inflated=num_threads,
             storage_options=storage_options,
         )
-        return FileBatches(
-            self,
-            reader,
-            batch_size,
-            skip=skip,
-            num_threads=num_threads,
-            verify=verify and apart,
-            drop_remainder=drop_remainder,
-        )
+        verify = apart and not reading.flags & lib.TFW_NO_DATA_CRC
+        return FileBatches(self, reader, options, verify)
 
     def _parse_batches(
         self, serialized: Any, size: int | None, out: Out | None = None, names: Any = None

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import deque
 from collections.abc import Callable, Iterator
-from typing import Any, TypeVar
+from typing import Any, NamedTuple, TypeVar
 
 from tfwire._base.errors import ParseError, warn
 from tfwire._base.shared_iterator import SharedIterator
@@ -13,10 +13,29 @@ from tfwire._parsing.builders import BuilderPool, LeftOut, Parsing
 from tfwire._parsing.file_units import ParallelUnits, SequentialUnits
 from tfwire._records.reading.batch_reader import BatchReader
 from tfwire._records.reading.damage import RecordPosition, SkippedRegions
+from tfwire._records.reading.options import ReadOptions
 from tfwire._records.reading.receipts import Receipt
 
 Batch = TypeVar("Batch")
 T = TypeVar("T")
+
+
+class ParsingOptions(NamedTuple):
+    """How to read and parse files, checked.
+
+    Attributes:
+        batch_size: Records of a batch.
+        reading: How to read the files.
+        num_threads: How many threads read and parse; 1: the caller's.
+        drop_remainder: Leave out an incomplete last batch.
+        skip: Leave out records that do not fit.
+    """
+
+    batch_size: int
+    reading: ReadOptions
+    num_threads: int = 1
+    drop_remainder: bool = False
+    skip: bool = False
 
 
 class FileBatches(SharedIterator[Batch]):
@@ -30,14 +49,11 @@ class FileBatches(SharedIterator[Batch]):
         self,
         parser: Parsing,
         reader: BatchReader,
-        batch_size: int,
-        *,
-        skip: bool,
-        num_threads: int,
+        options: ParsingOptions,
         verify: bool,
-        drop_remainder: bool,
     ) -> None:
         super().__init__()
+        batch_size, _, num_threads, drop_remainder, skip = options
         self._reader = reader
         self._batches: Iterator[Batch] = iter(())
         self._following: Batch | None = None  # the next batch, if an error comes after it

@@ -10,6 +10,7 @@ from tfwire._examples.decode import decode_sequence_example
 from tfwire._records.reading.batch_reader import BatchReader
 from tfwire._records.reading.damage import display_name
 from tfwire._records.reading.native_batches import number_of
+from tfwire._records.reading.options import make_options
 
 _KINDS = {lib.TFW_BYTES: "string", lib.TFW_FLOAT: "float32", lib.TFW_INT64: "int64"}
 
@@ -160,10 +161,10 @@ def survey_files(
         DataLossError, OSError: As read_records.
     """
     survey = Survey()
+    options = make_options(compression_type, on_corrupt=on_corrupt, max_record_size=None)
     for path in paths:
         left = num_records
-        reader = BatchReader([path], compression_type, on_corrupt=on_corrupt, max_record_size=None)
-        with reader:
+        with BatchReader([path], options) as reader:
             while left != 0 and (batch := reader.next(left or 0)) is not None:
                 survey.add(batch, reader.path)
                 left = left and left - batch.count

@@ -13,7 +13,7 @@ from tfwire._base.errors import Error, ParseError
 from tfwire._base.native import ffi, new_struct
 from tfwire._base.text import column_name, printable, quoted
 from tfwire._parsing.infer import infer_schema
-from tfwire._parsing.parse_file import FileBatches
+from tfwire._parsing.parse_file import FileBatches, ParsingOptions
 from tfwire._parsing.spec import Plan, compile_features
 from tfwire._records.files.byte_sources import open_regular
 from tfwire._records.files.compression import DETECT_SIZE, detect_compression
@@ -38,7 +38,6 @@ if TYPE_CHECKING:
         Value,
     )
 
-_MAX_RECORD_SIZE = 2**30
 _BATCH_SIZE = 65536
 
 
@@ -70,20 +69,13 @@ class ArrowReader:
         paths: list[str | os.PathLike[str]],
         features: TableFeatures,
         layout: TableLayout,
-        batch_size: int,
-        num_threads: int,
-        compression_type: DetectedCompressionType,
-        on_corrupt: OnCorrupt,
+        options: ParsingOptions,
     ) -> None:
         self.paths: list[str | os.PathLike[str]] = paths
         self.features: TableFeatures = features
         self._parser = BatchParser(layout)
         self._layout = layout
-        self._batch_size = batch_size
-        self._num_threads = num_threads
-        self._compression_type: DetectedCompressionType = compression_type
-        self._on_corrupt: OnCorrupt = on_corrupt
-        self._options = make_options(compression_type, True, on_corrupt, _MAX_RECORD_SIZE, None)
+        self._options = options
 
     @property
     def types(self) -> dict[str, str]:
@@ -103,16 +95,10 @@ class ArrowReader:
     ) -> FileBatches[RecordBatch]:
         """Reads other files, or file objects, as this reader reads its own; the first from a
         position on."""
-        return self._parser._parse_from(
-            start,
-            paths,
-            self._batch_size,
-            compression_type=self._compression_type,
-            on_corrupt=self._on_corrupt,
-            num_threads=1 if self._layout.positions else self._num_threads,
-            drop_remainder=False,
-            max_record_size=_MAX_RECORD_SIZE,
-        )
+        options = self._options
+        if self._layout.positions:
+            options = options._replace(num_threads=1)
+        return self._parser._parse_from(paths, options, start)
 
     def __arrow_c_schema__(self) -> object:
         """The type of the table, as Arrow's PyCapsule interface has it."""
@@ -125,9 +111,9 @@ class ArrowReader:
         Raises:
             OSError: A file cannot be opened.
         """
-        options, pinned = _Options(self._batch_size), None
+        options, pinned = _Options(self._options.batch_size), None
         if self._is_plain():
-            options.set_paths(self.paths, _MAX_RECORD_SIZE)
+            options.set_paths(self.paths, self._options.reading.max_record_size)
         else:
             pinned = self._read_ahead(options)
         capsule = stream_capsule(self._layout.handle, options.native)
@@ -136,8 +122,11 @@ class ArrowReader:
 
     def _is_plain(self) -> bool:
         """Whether C can read the files by itself."""
-        compression = self._options.compression
-        if self._num_threads > 1 or self._on_corrupt != "raise" or compression not in ("auto", ""):
+        reading = self._options.reading
+        compression = reading.compression
+        if self._options.num_threads > 1 or reading.on_corrupt != "raise":
+            return False
+        if compression not in ("auto", ""):
             return False
         return all(_is_plain_file(path, compression == "auto") for path in self.paths)
 
@@ -279,7 +268,7 @@ def open_reader(
     tensors = boolean("tensors", tensors)
     with_positions = boolean("with_positions", with_positions)
     binary_as = choice("binary_as", binary_as, BINARY_TYPES)  # type: ignore[assignment]
-    make_options(compression_type, True, on_corrupt, _MAX_RECORD_SIZE, None)
+    reading = make_options(compression_type, on_corrupt=on_corrupt)
     files = list(input_paths(paths, storage_options))
     for path in files:
         if not is_path(path):
@@ -291,9 +280,7 @@ def open_reader(
         features = infer_schema(files, compression_type=compression_type, on_corrupt=on_corrupt)
     plans = _chosen(_plans(features), columns)
     layout = TableLayout(plans, binary_as, tensors, with_positions)
-    return ArrowReader(
-        files, features, layout, batch_size, num_threads, compression_type, on_corrupt
-    )
+    return ArrowReader(files, features, layout, ParsingOptions(batch_size, reading, num_threads))
 
 
 def read_table(

@@ -10,7 +10,7 @@ import numpy as np
 from apache_beam import coders
 
 from tfwire import Parser, RecordPosition, read_records
-from tfwire._interface.files import SectionSource
+from tfwire._interface.files import ParsingOptions, SectionSource, make_options
 from tfwire._interface.messages import column_name
 from tfwire.arrow import ArrowReader, open_reader
 
@@ -137,16 +137,9 @@ class NumpyBatches(_Batches):
         self._parser = Parser({keys[name]: features[keys[name]] for name in names})
 
     def read(self, source: SectionSource, compression: Any, start: RecordPosition) -> Any:
-        return self._parser._parse_from(
-            start,
-            source,
-            self._batch_size,
-            compression_type=compression,
-            on_corrupt=self.on_corrupt,
-            max_record_size=None,
-            num_threads=1,
-            drop_remainder=False,
-        )
+        reading = make_options(compression, on_corrupt=self.on_corrupt, max_record_size=None)
+        options = ParsingOptions(self._batch_size, reading)
+        return self._parser._parse_from(source, options, start)
 
     def convert(self, elements: Any) -> Iterator[Any]:
         return iter(elements)

@@ -31,6 +31,7 @@ from tfwire._interface.contents import (
     inferred_feature,
     span_table,
 )
+from tfwire._interface.files import make_options
 from tfwire._interface.messages import quoted, show_path
 from tfwire._interface.new_files import FileSet
 from tfwire.arrow import open_reader
@@ -206,14 +207,13 @@ class Conversion:
         """What is in TFRecord files."""
         survey, left = Survey(), self._options.limit
         self._begin_pass()
+        options = make_options(
+            _arguments.chosen_compression(self._options),
+            on_corrupt=self._options.on_corrupt,
+            max_record_size=_MAX_RECORD_SIZE,
+        )
         for name in self._options.files:
-            reader = BatchReader(
-                [name],
-                _arguments.chosen_compression(self._options),
-                on_corrupt=self._options.on_corrupt,
-                max_record_size=_MAX_RECORD_SIZE,
-            )
-            with reader:
+            with BatchReader([name], options) as reader:
                 while left != 0 and (batch := reader.next(left or 0)) is not None:
                     survey.add(batch, reader.path)
                     self._note_sizes(span_table(batch)[:, 1])

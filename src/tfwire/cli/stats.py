@@ -135,13 +135,12 @@ def _read(name: str, options: argparse.Namespace, found: _Found, progress: Progr
     """Adds the records of a file; returns the exit status."""
     from tfwire import TfwireWarning
     from tfwire._interface.contents import BatchReader
-    from tfwire._interface.files import damage_hint
+    from tfwire._interface.files import damage_hint, make_options
 
     before = found.survey.num_records
     compression = _arguments.chosen_compression(options)
-    reader = BatchReader(
-        [_arguments.input_file(name)], compression, on_corrupt="skip", max_record_size=None
-    )
+    options_of_file = make_options(compression, on_corrupt="skip", max_record_size=None)
+    reader = BatchReader([_arguments.input_file(name)], options_of_file)
     with warnings.catch_warnings(), reader:
         warnings.simplefilter("ignore", TfwireWarning)  # complain_of_damage says it
         while (batch := reader.next()) is not None:

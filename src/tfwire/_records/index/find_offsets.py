@@ -13,6 +13,7 @@ from tfwire._records.frames import FRAME
 from tfwire._records.reading.batch_reader import BatchReader
 from tfwire._records.reading.damage import Reading
 from tfwire._records.reading.native_batches import span_table
+from tfwire._records.reading.options import make_options
 
 if TYPE_CHECKING:
     from tfwire._base.aliases import Compression
@@ -118,7 +119,8 @@ def offsets_in_stream(
     an input that has no descriptor; ``checked`` is called again and again."""
     chunks: list[Array] = []
     end = 0
-    with BatchReader(path, compression, verify=False, max_record_size=None) as reader:
+    options = make_options(compression, verify=False, max_record_size=None)
+    with BatchReader(path, options) as reader:
         while (batch := reader.next()) is not None:
             checked()
             table = span_table(batch)

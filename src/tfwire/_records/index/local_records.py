@@ -21,6 +21,7 @@ from tfwire._records.frames import FRAME
 from tfwire._records.index.offset_checks import FileLayout
 from tfwire._records.reading.batch_reader import BatchReader
 from tfwire._records.reading.native_batches import span_table
+from tfwire._records.reading.options import make_options
 from tfwire._records.remote.random_ranges import RemoteFile
 
 Array = np.ndarray[Any, Any]
@@ -275,7 +276,9 @@ class StreamAccess:
         """Reads up to the batch that holds a record; from the beginning, for an earlier one."""
         if self._reader is None or self._batch is None or number < self._batch.first_record:
             source = self._source.duplicate()
-            self._reader = BatchReader(source, self._compression, max_record_size=None)
+            self._reader = BatchReader(
+                source, make_options(self._compression, max_record_size=None)
+            )
             self._batch = self._reader.next()
         while self._batch is not None and number >= self._batch.first_record + self._batch.count:
             self._batch = self._reader.next()

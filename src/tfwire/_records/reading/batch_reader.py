@@ -1,6 +1,6 @@
 """Records of several files in batches: as C delivers them, and as bytes objects.
 
-    with BatchReader(paths, "auto", on_corrupt="skip") as reader:
+    with BatchReader(paths, make_options(on_corrupt="skip")) as reader:
         while (batch := reader.next(1024)) is not None:
             lib.tfw_parse(..., batch.data, batch.data_len, batch.spans, batch.count, ...)
 
@@ -36,7 +36,7 @@ from tfwire._records.reading.native_batches import (
     span_table,
 )
 from tfwire._records.reading.open_source import input_paths, open_source
-from tfwire._records.reading.options import as_position, make_options
+from tfwire._records.reading.options import ReadOptions, as_position
 from tfwire._records.reading.publishing_markers import Markers
 from tfwire._records.reading.receipts import Receipt, Tally
 from tfwire._records.reading.record_file import RecordFile
@@ -53,8 +53,9 @@ class BatchReader:
     child may both go on reading paths: each keeps its own position.
 
     Args:
-        paths, compression_type, verify, on_corrupt, max_record_size, buffer_size, receipt, start,
-            storage_options: As for ``read_records``. Each file is opened when it is reached.
+        paths, start, storage_options: As for ``read_records``. Each file is opened when it is
+            reached.
+        options: How to read them.
         markers: Finds half-published sets of files, to warn about them; None: no warning.
         num_inflated: How many compressed files of a list are inflated at a time.
 
@@ -70,13 +71,8 @@ class BatchReader:
     def __init__(
         self,
         paths: Any,
-        compression_type: Any = "auto",
+        options: ReadOptions,
         *,
-        verify: bool = True,
-        on_corrupt: str = "raise",
-        max_record_size: int | None = 2**30,
-        buffer_size: int | None = None,
-        receipt: bool = False,
         start: RecordPosition | None = None,
         markers: Markers | None = None,
         num_inflated: int = 1,
@@ -84,9 +80,7 @@ class BatchReader:
     ) -> None:
         self.path: Path | None = None
         self.warn: Callable[[str], None] = warn
-        self._options = make_options(
-            compression_type, verify, on_corrupt, max_record_size, buffer_size, receipt=receipt
-        )
+        self._options = options
         self._paths: Iterator[Any] = input_paths(paths, storage_options)
         self._ahead: FilesAhead | None = None
         # A generator may wait until the file before was read.

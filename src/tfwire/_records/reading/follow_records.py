@@ -19,7 +19,7 @@ from tfwire._records.files.urls import is_object_path, with_storage_options
 from tfwire._records.reading.batch_reader import BatchReader, RecordBatches
 from tfwire._records.reading.damage import RecordPosition, display_name
 from tfwire._records.reading.open_source import open_source
-from tfwire._records.reading.options import as_position, make_options
+from tfwire._records.reading.options import ReadOptions, as_position, make_options
 from tfwire._records.reading.read_records import ChainedRecords
 
 if TYPE_CHECKING:
@@ -75,15 +75,9 @@ def follow_records(
         raise TypeError(f"path must be a path or a URL, found {type(path).__name__}")
     check_input("path", path)
     path = with_storage_options(path, storage_options)
-    options: dict[str, Any] = {
-        "verify": verify,
-        "max_record_size": max_record_size,
-        "buffer_size": buffer_size,
-    }
-    make_options(compression_type, on_corrupt="tail", **options)  # to check them now
     looks = _Looks(
         FollowedFile(path),
-        {"compression_type": compression_type, **options},
+        make_options(compression_type, verify, "tail", max_record_size, buffer_size),
         as_position("start", start),
         seconds("interval", interval),
         math.inf if timeout is None else seconds("timeout", timeout),
@@ -123,7 +117,7 @@ class _Looks(SharedIterator[Iterator[bytes]]):
     def __init__(
         self,
         file: FollowedFile,
-        options: dict[str, Any],
+        options: ReadOptions,
         position: RecordPosition,
         interval: float,
         timeout: float,
@@ -152,8 +146,8 @@ class _Looks(SharedIterator[Iterator[bytes]]):
         source = self._file.open(self._position)
         # A pipe or a device cannot be opened again at a position: its end is final.
         self._final = isinstance(source, FileSource) and not source.regular
-        policy = "raise" if self._final else "tail"
-        reader = BatchReader(source, on_corrupt=policy, start=self._position, **self._options)
+        options = self._options._replace(on_corrupt="raise") if self._final else self._options
+        reader = BatchReader(source, options, start=self._position)
         reader.warn = lambda message: None  # an incomplete record is to be expected
         return RecordBatches(reader)
 

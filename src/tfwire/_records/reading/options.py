@@ -44,11 +44,11 @@ class ReadOptions(NamedTuple):
 
 
 def make_options(
-    compression_type: Any,
-    verify: bool,
-    on_corrupt: str | _Policy,
-    max_record_size: int | None,
-    buffer_size: int | None,
+    compression_type: Any = "auto",
+    verify: bool = True,
+    on_corrupt: str | _Policy = "raise",
+    max_record_size: int | None = 2**30,
+    buffer_size: int | None = None,
     correct: bool = False,
     accept_ambiguous: bool = False,
     receipt: bool = False,

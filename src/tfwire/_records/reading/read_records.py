@@ -13,6 +13,7 @@ from tfwire._base.arguments import integer
 from tfwire._base.errors import public
 from tfwire._records.reading.batch_reader import CLOSED, BatchReader, RecordBatches
 from tfwire._records.reading.damage import RecordPosition, SkippedRegions, TornTail
+from tfwire._records.reading.options import make_options
 from tfwire._records.reading.publishing_markers import Markers
 from tfwire._records.reading.receipts import Receipt
 
@@ -89,15 +90,13 @@ def read_records(
         3
         4
     """
+    options = make_options(
+        compression_type, verify, on_corrupt, max_record_size, buffer_size, receipt=receipt
+    )
     return RecordIterator(
         BatchReader(
             paths,
-            compression_type,
-            verify=verify,
-            on_corrupt=on_corrupt,
-            max_record_size=max_record_size,
-            buffer_size=buffer_size,
-            receipt=receipt,
+            options,
             start=start,
             markers=Markers(),
             num_inflated=integer("num_threads", num_threads, 1),
