@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from tfwire import __version__, infer_schema
-from tfwire._interface.files import ObjectSource, is_path, is_url
+from tfwire._interface.files import ObjectSource, either_word, is_path, is_url
 from tfwire._interface.messages import column_names, integer, quoted
 from tfwire.arrow import ArrowReader, open_reader
 
@@ -81,7 +81,7 @@ class TFRecord(datasets.ArrowBasedBuilder):
         features: A ``datasets.Features`` to which the columns are cast.
         batch_size: Records read at a time.
         binary_as: The type of strings, as for ``tfwire.arrow.open_reader``: "string" for text.
-        compression_type: As for ``tfwire.read_records``.
+        compression_type, options: As for ``tfwire.read_records``.
         on_corrupt: What to do at damage, as for ``tfwire.read_records``.
         dataset_name: The name of its folder in the cache.
         arguments: Those of ``datasets.DatasetBuilder``: ``cache_dir``, ``token``,
@@ -116,8 +116,10 @@ class TFRecord(datasets.ArrowBasedBuilder):
         compression_type: DetectedCompressionType = "auto",
         on_corrupt: OnCorrupt = "raise",
         dataset_name: str = "tfrecord",
+        options: DetectedCompressionType = None,
         **arguments: object,
     ) -> None:
+        compression_type = either_word(compression_type, options, "auto")
         names = column_names(columns)
         _check_features(features, names)
         batch_size = integer("batch_size", batch_size, 1)

@@ -7,6 +7,7 @@ from functools import partial
 from math import prod
 from typing import TYPE_CHECKING, Any
 
+from tfwire._interface.files import either_word
 from tfwire._interface.messages import boolean
 from tfwire.arrow import open_reader
 
@@ -47,6 +48,7 @@ def scan_tfrecord(
     compression_type: DetectedCompressionType = "auto",
     on_corrupt: OnCorrupt = "raise",
     with_positions: bool = False,
+    options: DetectedCompressionType = None,
     storage_options: StorageOptions = None,
 ) -> polars.LazyFrame:
     """Record files as a LazyFrame.
@@ -56,9 +58,9 @@ def scan_tfrecord(
     ``head`` ends the reading. To count the rows, polars asks for the first column alone, or none.
 
     Args:
-        paths, features, num_threads, binary_as, compression_type, on_corrupt, with_positions, \
-storage_options: As for :func:`tfwire.arrow.open_reader`. Without features, the files are looked at
-            now.
+        paths, features, num_threads, binary_as, compression_type, options, on_corrupt, \
+with_positions, storage_options: As for :func:`tfwire.arrow.open_reader`. Without features, the
+            files are looked at now.
         batch_size: Records parsed at a time, at most: fewer where their shapes are large, or where
             polars asks for fewer.
 
@@ -76,7 +78,8 @@ storage_options: As for :func:`tfwire.arrow.open_reader`. Without features, the 
         >>> frame.group_by("label").agg(polars.sum("weight")).sort("label").collect().rows()
         [(0, 3.0), (1, 4.5)]
     """
-    options: dict[str, Any] = {
+    compression_type = either_word(compression_type, options, "auto")
+    passed: dict[str, Any] = {
         "num_threads": num_threads,
         "binary_as": binary_as,
         "compression_type": compression_type,
@@ -85,13 +88,13 @@ storage_options: As for :func:`tfwire.arrow.open_reader`. Without features, the 
     }
     with_positions = boolean("with_positions", with_positions)
     reader = open_reader(
-        paths, features, batch_size=batch_size, with_positions=with_positions, **options
+        paths, features, batch_size=batch_size, with_positions=with_positions, **passed
     )
     features = reader.features
     empty = open_reader([], features, with_positions=with_positions, binary_as=binary_as)
     schema = polars.DataFrame(empty).schema
     positions = _POSITIONS if with_positions else ()
-    read = partial(_read, reader.paths, features, schema, positions, batch_size, options)
+    read = partial(_read, reader.paths, features, schema, positions, batch_size, passed)
     return register_io_source(read, schema=schema, is_pure=True)
 
 

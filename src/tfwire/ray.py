@@ -7,6 +7,7 @@ from collections.abc import Iterable, Iterator
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
+from tfwire._interface.files import either_word
 from tfwire._interface.messages import integer
 from tfwire._interface.new_files import StagedFiles
 from tfwire._interface.partitions import (
@@ -60,8 +61,9 @@ class TFRecordDatasource(Datasource):
     and ``count`` parses nothing.
 
     Args:
-        paths, features, columns, binary_as, compression_type, on_corrupt, storage_options: As for
-            :func:`tfwire.arrow.open_reader`. Without features, the files are looked at now.
+        paths, features, columns, binary_as, compression_type, options, on_corrupt, \
+storage_options: As for :func:`tfwire.arrow.open_reader`. Without features, the files are looked at
+            now.
 
     Raises:
         ValueError, TypeError: As ``open_reader``.
@@ -77,17 +79,19 @@ class TFRecordDatasource(Datasource):
         binary_as: BinaryAs = "large_binary",
         compression_type: DetectedCompressionType = "auto",
         on_corrupt: OnCorrupt = "raise",
+        options: DetectedCompressionType = None,
         storage_options: StorageOptions = None,
     ) -> None:
         super().__init__()
+        compression_type = either_word(compression_type, options, "auto")
         self._projection_map: dict[str, str] | None = None  # Ray's, which does not set it
         self._options: dict[str, Any] = {
             "binary_as": binary_as,
             "compression_type": compression_type,
             "on_corrupt": on_corrupt,
         }
-        options = {**self._options, "storage_options": storage_options}
-        reader = open_reader(paths, features, columns=columns, **options)
+        passed = {**self._options, "storage_options": storage_options}
+        reader = open_reader(paths, features, columns=columns, **passed)
         self._paths, self._features = reader.paths, reader.features
         self._columns = list(reader.types)
         self._plans: dict[int, list[FilePartition]] = {}
@@ -167,15 +171,16 @@ def read_tfrecord(
     binary_as: BinaryAs = "large_binary",
     compression_type: DetectedCompressionType = "auto",
     on_corrupt: OnCorrupt = "raise",
+    options: DetectedCompressionType = None,
     storage_options: StorageOptions = None,
     **ray_options: object,
 ) -> Dataset:
     """Record files as a dataset of Ray Data, in Arrow blocks.
 
     Args:
-        paths, features, columns, binary_as, compression_type, on_corrupt, storage_options: As for
-            :func:`tfwire.arrow.open_reader`. Without features, the files are looked at now. All
-            workers must see the paths.
+        paths, features, columns, binary_as, compression_type, options, on_corrupt, \
+storage_options: As for :func:`tfwire.arrow.open_reader`. Without features, the files are looked at
+            now. All workers must see the paths.
         ray_options: For ``ray.data.read_datasource``, for example ``override_num_blocks=``.
 
     Returns:
@@ -186,6 +191,7 @@ def read_tfrecord(
         OSError: A file cannot be read.
         ray.exceptions.RayTaskError: From the dataset: a file is damaged, or a record does not fit.
     """
+    compression_type = either_word(compression_type, options, "auto")
     source = TFRecordDatasource(
         paths,
         features,
@@ -206,7 +212,7 @@ class TFRecordDatasink(Datasink):
 
     Args:
         path: A folder that all workers see. It is made if it is missing.
-        compression_type: None or "", "GZIP" or "ZLIB".
+        compression_type, options: Two words for one argument: None or "", "GZIP" or "ZLIB".
         min_rows_per_file: The fewest rows of a file, unless there are fewer in all.
 
     Raises:
@@ -219,7 +225,9 @@ class TFRecordDatasink(Datasink):
         *,
         compression_type: CompressionType = None,
         min_rows_per_file: int | None = None,
+        options: CompressionType = None,
     ) -> None:
+        compression_type = either_word(compression_type, options)
         self._files = StagedFiles(path, compression_type)
         if min_rows_per_file is not None:
             min_rows_per_file = integer("min_rows_per_file", min_rows_per_file, 1)
@@ -263,13 +271,14 @@ def write_tfrecord(
     *,
     compression_type: CompressionType = None,
     min_rows_per_file: int | None = None,
+    options: CompressionType = None,
     **ray_options: object,
 ) -> None:
     """Writes a dataset of Ray Data as Examples. The files appear when all of them are written.
 
     Args:
         dataset: A ``ray.data.Dataset`` with columns that ``encode_columns`` takes.
-        path, compression_type, min_rows_per_file: As for :class:`TFRecordDatasink`.
+        path, compression_type, options, min_rows_per_file: As for :class:`TFRecordDatasink`.
         ray_options: For ``Dataset.write_datasink``, for example ``concurrency=``.
 
     Raises:
@@ -277,6 +286,7 @@ def write_tfrecord(
         OSError: The folder cannot be written.
         ray.exceptions.RayTaskError: A task failed. No file has appeared.
     """
+    compression_type = either_word(compression_type, options)
     sink = TFRecordDatasink(
         path, compression_type=compression_type, min_rows_per_file=min_rows_per_file
     )

@@ -19,6 +19,7 @@ from tfwire._data.dataset_methods import Transformations
 from tfwire._data.pipeline import Element
 from tfwire._data.stages import Stage
 from tfwire._data.structure import map_structure
+from tfwire._records.files.compression import either_word
 from tfwire._records.files.paths import split_paths
 from tfwire._records.files.urls import ObjectPath, expand, is_url, with_storage_options
 from tfwire._records.reading.open_source import input_paths
@@ -299,7 +300,8 @@ class TFRecordDataset(Dataset[bytes]):
     Args:
         filenames: A path (str or PathLike), a URL or a path of universal_pathlib, a pattern like
             "train-*" (its files in the order of their names), or an iterable of paths.
-        compression_type: None or "" for none, "GZIP", "ZLIB"; "auto" looks at each file.
+        compression_type, options: Two words for one argument: None or "" for none, "GZIP", "ZLIB";
+            "auto" looks at each file.
         buffer_size: Bytes read at a time; None chooses.
         num_parallel_reads: Read this many files in turn, one record each, as TensorFlow orders
             them; None, 1 or -1 (AUTOTUNE) reads one file after the other.
@@ -342,10 +344,12 @@ class TFRecordDataset(Dataset[bytes]):
         max_record_size: int | None = 2**30,
         shuffle_files: bool = False,
         seed: int = 0,
+        options: DetectedCompressionType = None,
         storage_options: StorageOptions = None,
     ) -> None:
+        compression_type = either_word(compression_type, options)
         paths = paths_of(filenames, storage_options)
-        options = {
+        reading = {
             "buffer_size": buffer_size,
             "on_corrupt": on_corrupt,
             "max_record_size": max_record_size,
@@ -360,7 +364,7 @@ class TFRecordDataset(Dataset[bytes]):
         indexed = boolean("indexed", indexed)
         shuffle_files, seed = boolean("shuffle_files", shuffle_files), integer("seed", seed)
         order = seed if shuffle_files else None
-        stage: Stage = element_sources.Records(paths, compression_type, cycle, order, **options)
+        stage: Stage = element_sources.Records(paths, compression_type, cycle, order, **reading)
         if indexed:
             read_whole = shuffle_files or cycle > 1 or on_corrupt != "raise"
             if read_whole or max_record_size not in (None, 2**30):

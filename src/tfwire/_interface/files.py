@@ -7,8 +7,8 @@
   ``SectionSource`` one up to an offset.
 * An index whose bytes another library has read: ``offsets_of_index``.
 * Readers: ``make_options`` checks how to read, ``ParsingOptions`` adds how to parse;
-  ``compression_name`` of an argument; the policy ``AS_TENSORFLOW`` at damage, and
-  ``check_ends``, which refuses a device whose bytes never end.
+  ``compression_name`` of an argument, ``either_word`` of two; the policy ``AS_TENSORFLOW`` at
+  damage, and ``check_ends``, which refuses a device whose bytes never end.
 * What may be wrong with files: ``problems_of_sets`` of shards that are half published, and
   ``damage_hint``, what a file looks like of which no record is read.
 * Records as bytes of a file: ``as_record`` of what writers take, ``Packer`` frames, ``FRAME`` is
@@ -27,7 +27,10 @@ from tfwire._records.files.byte_sources import (
     SectionSource as SectionSource,
     check_ends as check_ends,
 )
-from tfwire._records.files.compression import compression_name as compression_name
+from tfwire._records.files.compression import (
+    compression_name as compression_name,
+    either_word as either_word,
+)
 from tfwire._records.files.paths import absolute as absolute, is_path as is_path
 from tfwire._records.files.urls import ObjectPath, is_url as is_url
 from tfwire._records.frames import (

@@ -25,6 +25,7 @@ from tfwire._parsing.single import (
 )
 from tfwire._parsing.spec import Plan
 from tfwire._parsing.split_batches import results_of_batches
+from tfwire._records.files.compression import either_word
 from tfwire._records.reading.batch_reader import BatchReader
 from tfwire._records.reading.options import make_options
 from tfwire._records.reading.publishing_markers import Markers
@@ -170,6 +171,7 @@ class BaseParser(Generic[Batch, Single]):
         drop_remainder: bool = False,
         receipt: bool = False,
         max_record_size: int | None = 2**30,
+        options: DetectedCompressionType = None,
         storage_options: StorageOptions = None,
     ) -> FileBatches[Batch]:
         """Reads record files and parses their records in batches, all in C.
@@ -181,7 +183,8 @@ class BaseParser(Generic[Batch, Single]):
             paths: A path, a URL, a path of universal_pathlib, a binary file object, or an iterable
                 of them, as for ``read_records``.
             batch_size: Records of a batch; the last may have fewer.
-            compression_type: None or "", "GZIP", "ZLIB", or "auto" looks at the first bytes.
+            compression_type, options: Two words for one argument: None or "", "GZIP", "ZLIB", or
+                "auto" looks at the first bytes.
             verify: Check the checksums of payloads. Those of lengths are always checked.
             on_corrupt: What to do at damage: "raise", "skip", "tail" or "stop", as for
                 ``read_records``.
@@ -212,14 +215,15 @@ class BaseParser(Generic[Batch, Single]):
             [2 3]
             [4]
         """
-        options = ParsingOptions(
+        compression_type = either_word(compression_type, options, "auto")
+        parsing = ParsingOptions(
             integer("batch_size", batch_size, 1),
             make_options(compression_type, verify, on_corrupt, max_record_size, receipt=receipt),
             integer("num_threads", num_threads, 1),
             boolean("drop_remainder", drop_remainder),
             choice("on_parse_error", on_parse_error, ("raise", "skip")) == "skip",
         )
-        return self._parse_from(paths, options, storage_options=storage_options)
+        return self._parse_from(paths, parsing, storage_options=storage_options)
 
     def _parse_from(
         self,

@@ -16,6 +16,7 @@ from tfwire._parsing.features import (
     to_dtype,
 )
 from tfwire._parsing.survey import FeatureSurvey, Survey, survey_files
+from tfwire._records.files.compression import either_word
 from tfwire._records.reading.open_source import input_paths
 
 if TYPE_CHECKING:
@@ -104,6 +105,7 @@ def infer_schema(
     *,
     compression_type: DetectedCompressionType = "auto",
     on_corrupt: OnCorrupt = "raise",
+    options: DetectedCompressionType = None,
     storage_options: StorageOptions = None,
 ) -> InferredSchema:
     """The specification that parses the records of files, Examples or SequenceExamples.
@@ -116,7 +118,7 @@ def infer_schema(
         paths: A path, or a list of them, as for read_records.
         num_records: How many records to read, in equal parts from the beginning of every file; at
             least one of each. None: all.
-        compression_type, storage_options: As for read_records.
+        compression_type, options, storage_options: As for read_records.
         on_corrupt: What to do at damage, as for read_records.
 
     Returns:
@@ -141,6 +143,7 @@ def infer_schema(
             "name": tfw.VarLenFeature(tfw.string),  # in 1 of 2 records, 1 value
         }
     """
+    compression_type = either_word(compression_type, options, "auto")
     if num_records is not None:
         num_records = integer("num_records", num_records, 1)
     files = list(input_paths(paths, storage_options))

@@ -16,7 +16,7 @@ from tfwire._parsing.infer import infer_schema
 from tfwire._parsing.parse_file import FileBatches, ParsingOptions
 from tfwire._parsing.spec import Plan, compile_features
 from tfwire._records.files.byte_sources import open_regular
-from tfwire._records.files.compression import DETECT_SIZE, detect_compression
+from tfwire._records.files.compression import DETECT_SIZE, detect_compression, either_word
 from tfwire._records.files.paths import absolute, is_path
 from tfwire._records.files.urls import is_url
 from tfwire._records.reading.damage import RecordPosition
@@ -210,6 +210,7 @@ def open_reader(
     compression_type: DetectedCompressionType = "auto",
     on_corrupt: OnCorrupt = "raise",
     with_positions: bool = False,
+    options: DetectedCompressionType = None,
     storage_options: StorageOptions = None,
 ) -> ArrowReader:
     """Opens record files as a table for polars, DuckDB, pandas, pyarrow, nanoarrow and others.
@@ -240,7 +241,7 @@ def open_reader(
             polars cannot compute with it.
         binary_as: The type of strings. "binary" and "string" hold less than 2 GiB in a batch, and
             "string" and "large_string" UTF-8 alone.
-        compression_type: As for ``read_records``.
+        compression_type, options: As for ``read_records``.
         on_corrupt: What to do at damage, as for ``read_records``.
         with_positions: Add the columns ``path``, ``record_index`` and ``offset``: where the record
             comes from.
@@ -263,6 +264,7 @@ def open_reader(
         >>> [batch.num_rows for batch in reader]
         [2]
     """
+    compression_type = either_word(compression_type, options, "auto")
     batch_size = integer("batch_size", batch_size, 1)
     num_threads = integer("num_threads", num_threads, 1)
     tensors = boolean("tensors", tensors)
@@ -295,6 +297,7 @@ def read_table(
     compression_type: DetectedCompressionType = "auto",
     on_corrupt: OnCorrupt = "raise",
     with_positions: bool = False,
+    options: DetectedCompressionType = None,
     storage_options: StorageOptions = None,
 ) -> Value:
     """Reads record files into a ``pyarrow.Table``. The arguments are those of ``open_reader``.
@@ -304,6 +307,7 @@ def read_table(
         pyarrow.ArrowInvalid: A record does not fit.
         OSError: A file is damaged, or cannot be read.
     """
+    compression_type = either_word(compression_type, options, "auto")
     reader = open_reader(
         paths,
         features,

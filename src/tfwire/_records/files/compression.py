@@ -94,6 +94,24 @@ class TFRecordOptions:
         return f"TFRecordOptions({', '.join(given)})"
 
 
+def either_word(compression_type: Any, options: Any, default: Any = None) -> Any:
+    """The compression of a call that takes both of TensorFlow's words for it: that of its readers
+    and that of its writers.
+
+    Args:
+        compression_type, options: As they were given; ``options`` is None if it was not.
+        default: The ``compression_type`` that means that it was not given.
+
+    Raises:
+        TypeError: Both were given.
+    """
+    if options is None:
+        return compression_type
+    if compression_type != default:
+        raise TypeError("compression_type and options are two words for one argument; give one")
+    return options
+
+
 @overload
 def compression_name(options: Any) -> Compression: ...
 @overload

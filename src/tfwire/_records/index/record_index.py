@@ -22,6 +22,7 @@ from tfwire._records.files.compression import (
     Detected,
     compression_name,
     detect_compression,
+    either_word,
 )
 from tfwire._records.files.paths import Path, absolute, local_path
 from tfwire._records.files.urls import ObjectPath, with_storage_options
@@ -122,6 +123,7 @@ class RecordIndex:
         path: AnyPath,
         compression_type: DetectedCompressionType = "auto",
         *,
+        options: DetectedCompressionType = None,
         storage_options: StorageOptions = None,
     ) -> RecordIndex:
         """Indexes a file by its headers. Payloads are not verified, and those longer than a page
@@ -129,7 +131,7 @@ class RecordIndex:
 
         Args:
             path: A regular file, or a URL.
-            compression_type: As for ``read_records``.
+            compression_type, options: As for ``read_records``.
             storage_options: fsspec's options of the filesystem of URLs.
 
         Returns:
@@ -144,6 +146,7 @@ class RecordIndex:
             >>> RecordIndex.build("train.tfrecord").offsets.tolist()
             [0, 19, 38, 58]
         """
+        compression_type = either_word(compression_type, options, "auto")
         named = compression_name(compression_type, auto=True)
         return cls._build(indexed_path("path", path, storage_options), named, never_stopped)
 
@@ -154,13 +157,14 @@ class RecordIndex:
         compression_type: DetectedCompressionType = "auto",
         *,
         num_threads: int = 1,
+        options: DetectedCompressionType = None,
         storage_options: StorageOptions = None,
     ) -> list[RecordIndex]:
         """Indexes several files side by side, as ``build`` indexes one.
 
         Args:
             paths: A regular file or URL, or an iterable of them. URLs may be patterns.
-            compression_type: As for ``read_records``.
+            compression_type, options: As for ``read_records``.
             num_threads: How many files to index at a time. Only the speed depends on it.
             storage_options: As for ``build``.
 
@@ -175,6 +179,7 @@ class RecordIndex:
             >>> for index in RecordIndex.build_many(paths, num_threads=2):
             ...     index.save()
         """
+        compression_type = either_word(compression_type, options, "auto")
         named = compression_name(compression_type, auto=True)
         threads = integer("num_threads", num_threads, 1)
         checked = indexed_paths(paths, storage_options)

@@ -14,6 +14,7 @@ from tfwire._base.arguments import seconds
 from tfwire._base.errors import DataLossError
 from tfwire._base.shared_iterator import SharedIterator
 from tfwire._records.files.byte_sources import FileSource, Source, open_regular, read_at
+from tfwire._records.files.compression import either_word
 from tfwire._records.files.paths import absolute, check_input, is_path
 from tfwire._records.files.urls import is_object_path, with_storage_options
 from tfwire._records.reading.batch_reader import BatchReader, RecordBatches
@@ -39,6 +40,7 @@ def follow_records(
     verify: bool = True,
     max_record_size: int | None = 2**30,
     buffer_size: int | None = None,
+    options: DetectedCompressionType = None,
     storage_options: StorageOptions = None,
 ) -> FollowedRecords:
     """Reads the records of a file that is still being written, as they come.
@@ -49,7 +51,7 @@ def follow_records(
     Args:
         path: A path, a URL or a path of universal_pathlib. A compressed file is read from its
             beginning each time, up to what its writer has flushed. A pipe is read once, to its end.
-        compression_type, verify, max_record_size, buffer_size, storage_options: As for
+        compression_type, options, verify, max_record_size, buffer_size, storage_options: As for
             ``read_records``.
         start: Where to begin: an iterator's ``position``.
         interval: Seconds to wait before looking again at a file that has nothing new.
@@ -71,6 +73,7 @@ def follow_records(
         3
         3
     """
+    compression_type = either_word(compression_type, options, "auto")
     if not is_path(path) and not is_object_path(path):
         raise TypeError(f"path must be a path or a URL, found {type(path).__name__}")
     check_input("path", path)

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 from tfwire._base.arguments import integer
 from tfwire._base.errors import public
+from tfwire._records.files.compression import either_word
 from tfwire._records.reading.batch_reader import CLOSED, BatchReader, RecordBatches
 from tfwire._records.reading.damage import RecordPosition, SkippedRegions, TornTail
 from tfwire._records.reading.options import make_options
@@ -41,6 +42,7 @@ def read_records(
     receipt: bool = False,
     start: RecordPosition | None = None,
     num_threads: int = 1,
+    options: DetectedCompressionType = None,
     storage_options: StorageOptions = None,
 ) -> RecordIterator:
     """Reads the records of TFRecord files, one file after another.
@@ -52,7 +54,8 @@ def read_records(
             fsspec; a pattern in a URL is expanded), a file object (anything with ``readinto`` or
             ``read``, read from its current position and not closed), or an iterable of them. Each
             file is opened when it is reached.
-        compression_type: "auto" detects it; None or "" (not compressed), "GZIP", "ZLIB" in any
+        compression_type, options: Two words for one argument, that of TensorFlow's readers and that
+            of its writers. "auto" detects it; None or "" (not compressed), "GZIP", "ZLIB" in any
             case; TFRecordOptions. Concatenated gzip members and zlib streams are all read. Zeros
             between and after them are padding, anything else is damage.
         verify: False skips the checksums of payloads; headers are always verified.
@@ -90,13 +93,14 @@ def read_records(
         3
         4
     """
-    options = make_options(
+    compression_type = either_word(compression_type, options, "auto")
+    reading = make_options(
         compression_type, verify, on_corrupt, max_record_size, buffer_size, receipt=receipt
     )
     return RecordIterator(
         BatchReader(
             paths,
-            options,
+            reading,
             start=start,
             markers=Markers(),
             num_inflated=integer("num_threads", num_threads, 1),

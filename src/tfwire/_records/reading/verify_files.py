@@ -11,6 +11,7 @@ from tfwire._base.arguments import boolean, integer
 from tfwire._base.errors import DataLossError, public
 from tfwire._base.native import ffi, new_struct
 from tfwire._base.parallel_map import Check, ParallelMap
+from tfwire._records.files.compression import either_word
 from tfwire._records.files.paths import is_file_object
 from tfwire._records.files.urls import is_url
 from tfwire._records.reading.damage import SkippedRegions, display_name
@@ -76,13 +77,14 @@ def verify_file(
     file_crc32c: bool = False,
     receipt: bool = False,
     progress: Callable[[int], None] | None = None,
+    options: DetectedCompressionType = None,
     storage_options: StorageOptions = None,
 ) -> FileReport:
     """Verifies every record of a file. Damage is reported, and raises nothing.
 
     Args:
         path: A path, a URL, a path of universal_pathlib or a file object.
-        compression_type: As for ``read_records``.
+        compression_type, options: As for ``read_records``.
         max_record_size: Longer records are damage; None: no limit. Memory grows with the longest
             record.
         file_crc32c: Compute the CRC-32C of the file too, in the same pass; a damaged file is read
@@ -102,6 +104,7 @@ def verify_file(
         >>> verify_file("train.tfrecord").intact
         True
     """
+    compression_type = either_word(compression_type, options, "auto")
     path = one_input(path, storage_options)
     _check_progress(progress)
     verify = _Verify(compression_type, max_record_size, file_crc32c, receipt)
@@ -119,13 +122,14 @@ def verify_files(
     receipt: bool = False,
     progress: Callable[[Input, int], None] | None = None,
     num_threads: int = 1,
+    options: DetectedCompressionType = None,
     storage_options: StorageOptions = None,
 ) -> ParallelMap[Input, FileReport]:
     """Verifies every record of several files side by side, each as ``verify_file`` does it.
 
     Args:
         paths: A path, a URL, a path of universal_pathlib or a file object, or an iterable of them.
-        compression_type, max_record_size, file_crc32c, receipt, storage_options: As for
+        compression_type, options, max_record_size, file_crc32c, receipt, storage_options: As for
             ``verify_file``.
         progress: Called with a path and the number of its bytes read so far. With several threads,
             they call it.
@@ -145,6 +149,7 @@ def verify_files(
         >>> sum(report.receipt for report in reports)
         Receipt(num_records=4, payload_bytes=15, hash=7381539549816173650)
     """
+    compression_type = either_word(compression_type, options, "auto")
     verify = _Verify(compression_type, max_record_size, file_crc32c, receipt)
     threads = integer("num_threads", num_threads, 1)
     _check_progress(progress)

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 from tfwire._base.arguments import boolean, integer, size_in_bytes
 from tfwire._base.errors import public
+from tfwire._records.files.compression import either_word
 from tfwire._records.files.urls import ObjectPath, with_storage_options
 from tfwire._records.frames import (
     Payloads,
@@ -98,9 +99,11 @@ class ShardedWriter(WriterBase):
         compression_level: int | None = None,
         index: bool = False,
         num_threads: int = 1,
+        compression_type: CompressionType = None,
         storage_options: StorageOptions = None,
     ) -> None:
         super().__init__()
+        options = either_word(compression_type, options)
         if (shard_size is None) == (num_shards is None):
             raise ValueError("give either shard_size or num_shards")
         count = None if num_shards is None else integer("num_shards", num_shards, 1)

@@ -14,7 +14,7 @@ from tfwire._base.errors import DataLossError, public
 from tfwire._base.native import new_struct
 from tfwire._base.text import show_path
 from tfwire._records.files.byte_sinks import DeflatedSink, DraftSink, Sink
-from tfwire._records.files.compression import compressor
+from tfwire._records.files.compression import compressor, either_word
 from tfwire._records.files.paths import Path, is_file_object, local_path
 from tfwire._records.files.urls import is_url
 from tfwire._records.frames import FRAME, pack
@@ -65,6 +65,7 @@ def repair_file(
     correct: bool = False,
     accept_ambiguous: bool = False,
     overwrite: bool = False,
+    options: DetectedCompressionType = None,
     storage_options: StorageOptions = None,
 ) -> RepairReport:
     """Copies every record of a file that verifies to a new file, byte for byte.
@@ -75,7 +76,7 @@ def repair_file(
         out_path: The new file, compressed like the old one. It appears when it is complete, with
             the permissions of the file that it replaces; if there is none, those of the damaged
             file at most, limited by the umask.
-        compression_type: As for ``read_records``.
+        compression_type, options: As for ``read_records``.
         max_record_size: Longer records are damage; None: no limit. Memory grows with the longest
             record.
         correct: Flip a bit back if that single bit explains why a record does not verify, and no
@@ -103,7 +104,8 @@ def repair_file(
         >>> report.num_records, report.skipped
         (3, [])
     """
-    options = make_options(
+    compression_type = either_word(compression_type, options, "auto")
+    reading = make_options(
         compression_type,
         True,
         "skip",
@@ -116,7 +118,7 @@ def repair_file(
     out_path = local_path("out_path", out_path)
     overwrite = boolean("overwrite", overwrite)
     _check_output(path, out_path, overwrite)
-    with contextlib.closing(RecordFile(open_source(path), options)) as file:
+    with contextlib.closing(RecordFile(open_source(path), reading)) as file:
         local: Any = None if is_file_object(path) or is_url(path) else path
         return _copy(file, out_path, local)
 

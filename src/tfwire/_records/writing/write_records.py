@@ -6,6 +6,7 @@ import itertools
 from collections.abc import Iterable
 from typing import TYPE_CHECKING
 
+from tfwire._records.files.compression import either_word
 from tfwire._records.frames import as_records, chunks
 from tfwire._records.writing.writer import TFRecordWriter
 
@@ -18,12 +19,13 @@ def write_records(
     records: Iterable[Record],
     options: CompressionType = None,
     *,
+    compression_type: CompressionType = None,
     storage_options: StorageOptions = None,
 ) -> int:
     """Writes a file of records.
 
     Args:
-        path, options, storage_options: As for TFRecordWriter.
+        path, options, compression_type, storage_options: As for TFRecordWriter.
         records: As for ``TFRecordWriter.write_many``.
 
     Returns:
@@ -33,6 +35,7 @@ def write_records(
         As TFRecordWriter. The records before an invalid one are in the file; it is not opened if
         the first one is invalid.
     """
+    options = either_word(compression_type, options)
     pieces = chunks(records)
     first = next(pieces, [])
     as_records(first)  # checked before an existing file is emptied

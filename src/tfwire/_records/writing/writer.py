@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from tfwire._base.arguments import boolean, integer
 from tfwire._base.errors import public
+from tfwire._records.files.compression import either_word
 from tfwire._records.files.urls import ObjectPath, with_storage_options
 from tfwire._records.frames import (
     FRAME,
@@ -86,7 +87,9 @@ class TFRecordWriter(WriterBase):
             object with ``write``, which is not closed. A file is created or emptied; folders are
             not created. An object of a URL appears when the writer is closed; an exception within
             ``with`` discards it.
-        options: None or "" (not compressed), "GZIP" or "ZLIB" in any case, or TFRecordOptions.
+        options, compression_type: Two words for one argument, that of TensorFlow's writers and that
+            of its readers: None or "" (not compressed), "GZIP" or "ZLIB" in any case, or
+            TFRecordOptions.
         compression_level: 0 to 9 or -1, of a compressed file. It replaces the level of
             TFRecordOptions.
         append: Continue the file instead of emptying it. Its headers and its last record are
@@ -127,9 +130,11 @@ class TFRecordWriter(WriterBase):
         atomic: bool = False,
         index: bool = False,
         num_threads: int = 1,
+        compression_type: CompressionType = None,
         storage_options: StorageOptions = None,
     ) -> None:
         super().__init__()
+        options = either_word(compression_type, options)
         self._num_threads = integer("num_threads", num_threads, 1)
         self._path = path = with_storage_options(path, storage_options)
         self._indexing = indexing(path, options, append) if boolean("index", index) else None
