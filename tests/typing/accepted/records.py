@@ -64,6 +64,11 @@ with tfw.TFRecordWriter("a.tfrecord", "GZIP", compression_level=6, num_threads=2
     writer.write_columns({"label": np.arange(3), "name": ["cat", "dog", "goat"]})
     writer.flush()
 
+# TensorFlow's words in readers and in writers, in either.
+assert_type(tfw.read_records("a.tfrecord", options="GZIP"), tfw.RecordIterator)
+assert_type(tfw.TFRecordDataset("a.tfrecord", options="auto"), tfw.TFRecordDataset)
+tfw.TFRecordWriter("a.tfrecord", compression_type="ZLIB").close()
+tfw.write_records("a.tfrecord", [b"cat"], compression_type=tfw.TFRecordOptions("GZIP"))
 options = tfw.TFRecordOptions("ZLIB", compression_level=9)
 assert_type(options.compression_level, int | None)
 assert_type(tfw.write_records(Path("a.tfrecord"), [b"cat"], options), int)

@@ -6,6 +6,8 @@ import tfwire as tfw
 
 tfw.read_records(3)  # error
 tfw.read_records([3])  # error
+tfw.read_records("a", options="BZIP2")  # error
+tfw.TFRecordWriter("a", compression_type="auto")  # error
 tfw.read_records("a", "BZIP2")  # error
 tfw.read_records("a", on_corrupt="nonsense")  # error
 tfw.read_records("a", verify="no")  # error
