@@ -8,7 +8,7 @@ from hypothesis import given, settings, strategies as st
 
 import tfwire as tfw
 from helpers.view.hostile_records import entry, example, feature, field, hostile_records
-from tfwire._examples.shorten import Cut, Extent, cut_message, measure
+from tfwire._interface.contents import Cut, Extent, cut_message, measure
 
 RECORDS = hostile_records(50_000)
 EVERYTHING = Extent(1 << 12, 1 << 60, 1 << 60)
