@@ -324,8 +324,8 @@ TFW_API void tfw_reader_free(tfw_reader *reader);
 TFW_API int tfw_reader_next(tfw_reader *reader, size_t max_records, tfw_batch *out_batch,
                             tfw_error *error);
 
-/* The totals of many records, and where the record after the last one begins. At first all are 0,
- * but size, and shortest is UINT64_MAX. */
+/* The totals of many records, and where the record after the last one begins. At first all but size
+ * are 0, and shortest is UINT64_MAX. */
 typedef struct tfw_summary {
     size_t size; /* sizeof(tfw_summary) */
     uint64_t records;
