@@ -369,7 +369,7 @@ def test_out_of_memory_is_said(path, monkeypatch):
     def exhausted(*arguments, **options):
         raise MemoryError
 
-    monkeypatch.setattr("tfwire._records.reading.verify_files.verify_file", exhausted)
+    monkeypatch.setattr("tfwire.verify_file", exhausted)
     for command in ("info", "count", "verify", "bench"):
         result = tfwire_main(command, path)
         check_complaint(result, command)
@@ -382,7 +382,7 @@ def test_a_fault_of_the_command_is_one_line(path, monkeypatch):
     def broken(*arguments, **options):
         raise KeyError("\x1b[31m" + "x" * 10_000)
 
-    monkeypatch.setattr("tfwire._records.reading.verify_files.verify_file", broken)
+    monkeypatch.setattr("tfwire.verify_file", broken)
     result = tfwire_main("count", path)
     assert (1, b"") == (result.returncode, result.stdout)
     assert result.stderr.startswith(b"tfwire count: unexpected KeyError: '\\x1b[31m")
