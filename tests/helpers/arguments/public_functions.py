@@ -394,6 +394,9 @@ RESULTS |= {"BytesList", "Example", "Feature", "FeatureList", "FeatureLists", "F
 RESULTS |= {"FloatList", "Int64List", "SequenceExample"}
 RESULTS |= {f"{name}.SerializeToString" for name in RESULTS}
 
+# Two words for one argument, of which the table has one.
+OTHER_WORD = {"compression_type": "options", "options": "compression_type"}
+
 # Arguments that TensorFlow has, and that are ignored.
 IGNORED = {"name", "num_parallel_calls", "deterministic", "output_types", "output_shapes"}
 IGNORED |= {"output_signature", "input_buffer_size", "output_buffer_size"}
@@ -436,6 +439,7 @@ def unchecked():
     for name, function in public_functions():
         if name not in RESULTS:
             for key in inspect.signature(function).parameters:
-                places = {(name, key), (name.split(".")[-1], key)}
+                keys = {key, OTHER_WORD.get(key, key)}
+                places = {(part, key) for part in (name, name.split(".")[-1]) for key in keys}
                 if key not in IGNORED | {"self", "cls"} and not places & known:
                     yield name, key

@@ -8,7 +8,7 @@ import zlib
 import numpy as np
 
 import tfwire as tfw
-from helpers.arguments.public_functions import FUNCTIONS
+from helpers.arguments.public_functions import FUNCTIONS, OTHER_WORD
 
 
 class Wrong:
@@ -181,3 +181,7 @@ def wrong_cases(name):
                 if not isinstance(value, Saying):
                     value = Saying(value, "")
                 yield {**right, **more}, argument, value
+            if argument in OTHER_WORD and name != "TFRecordOptions":
+                others = {key: each for key, each in {**right, **more}.items() if key != argument}
+                for word in ("LZ4", 7, object()):
+                    yield others, OTHER_WORD[argument], Otherwise(word, "compression_type")
