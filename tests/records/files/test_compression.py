@@ -220,7 +220,7 @@ def test_without_isal_everything_is_read_by_zlib():
     code = (
         "import sys; sys.modules['isal'] = None; sys.modules['isal.isal_zlib'] = None\n"
         "import tfwire as tfw\n"
-        "from tfwire._records import inflate\n"
+        "from tfwire._records.files import inflate\n"
         "assert inflate._fast.__name__ == 'zlib'\n"
         f"records = list(tfw.read_records({str(GOLDEN / 'examples.tfrecord.gz')!r}))\n"
         f"assert records == list(tfw.read_records({str(GOLDEN / 'examples.tfrecord')!r}))\n"
