@@ -133,6 +133,8 @@ tfwi_counter tfwi_counter_of(const uint8_t *limit) {
 }
 
 int tfwi_measure(const uint8_t *message, size_t len, tfw_extent extents[2], tfw_error *error) {
+    static const uint8_t nothing[1];
+    message = message != NULL ? message : nothing;
     tfwi_counter c = tfwi_counter_of(message + len);
     extents[0] = extents[1] = (tfw_extent){.features = 0};
     if (measure_map(&c, message, message + len, false, &extents[0]) &&

@@ -301,13 +301,14 @@ int tfw_shorten(const uint8_t *message, size_t len, const tfw_extent *most, uint
                 size_t *out_len, tfw_cut *cuts, size_t cut_capacity, size_t *out_cuts,
                 uint64_t *out_left_out, tfw_error *error) {
     tfw_extent extents[2];
-    const uint8_t *p = message, *end = message + len;
+    const uint8_t *p = message, *end = p;
     losses lost = {.cuts = cuts};
     *out_len = *out_cuts = 0;
     *out_left_out = 0;
-    if (len == 0) {
+    if (len == 0) { /* then message may be NULL */
         return TFW_OK;
     }
+    end += len;
     if (most->features > cut_capacity / 2) {
         return tfwi_fail(error, TFW_E_ARGUMENT, "cuts must have room for two of every feature");
     }
