@@ -234,6 +234,16 @@ def test_what_chooses_no_rows_is_refused(column, index, error):
         column[index]
 
 
+@pytest.mark.parametrize("dtype", ["i1", "i2", "i4", "i8", "u1", "u2", "u4", "u8"])
+def test_rows_are_chosen_with_row_splits_of_any_integers(dtype):
+    ragged = tfw.RaggedTensor(np.arange(5), np.array([0, 2, 2, 5], dtype))
+    for index in (slice(None, None, -1), [2, 0], np.array([True, False, True])):
+        chosen = ragged[index]
+        assert np.dtype(dtype) == chosen.row_splits.dtype
+        expected = np.array(ragged.to_list(), object)[index].tolist()
+        assert expected == chosen.to_list()
+
+
 def test_row_splits_that_cannot_count_the_chosen_values_are_refused():
     ragged = tfw.RaggedTensor(np.zeros(100, np.int8), np.array([0, 100], np.int8))
     assert [100] == ragged[[0]].row_lengths().tolist()

@@ -106,7 +106,7 @@ class BytesColumn:
             same data for a number or a slice without a step, else of copies.
 
         Raises:
-            IndexError: There is no such entry.
+            IndexError: There is no such entry, or an array's values are neither integers nor bools.
             TypeError: The column has rank 0, or the index is none of these.
             ValueError: The offsets were changed, and are not valid.
 
@@ -442,7 +442,7 @@ class RaggedTensor:
             are views of the values, others are copies.
 
         Raises:
-            IndexError: There is no such row.
+            IndexError: There is no such row, or an array's values are neither integers nor bools.
             TypeError: The index is none of these.
             ValueError: The row splits cannot count as many values as were chosen.
 
@@ -461,8 +461,8 @@ class RaggedTensor:
             part = part[int(splits[0]) : int(splits[-1])]
             return self._trusted(part, splits - splits[0])
         numbers: Array = np.asarray(splits)
-        begins = numbers[:-1][rows]
-        where, chosen = joined_ranges(begins, numbers[1:][rows] - begins)
+        begins, ends = (each[rows].astype(np.int64) for each in (numbers[:-1], numbers[1:]))
+        where, chosen = joined_ranges(begins, ends - begins)
         if chosen[-1] > np.iinfo(numbers.dtype).max:
             raise ValueError(f"row_splits of {numbers.dtype} cannot count {chosen[-1]} values")
         made = chosen.astype(numbers.dtype)
