@@ -44,6 +44,20 @@ def test_help_loads_little():
     assert all(f"usage: tfwire {command}" in result.stdout for command in _COMMANDS)
 
 
+def test_what_verifies_loads_nothing_that_parses(tmp_path):
+    """Nor what opens remote objects; counting few records takes hardly longer than loading."""
+    path = tmp_path / "data.tfrecord"
+    tfwire.write_records(path, [b"record"])
+    for command in ("count", "verify"):
+        code = (
+            "import sys; from tfwire.cli import main; main(sys.argv[1:]); "
+            "print(sum('._parsing' in m or '.remote.' in m for m in sys.modules), file=sys.stderr)"
+        )
+        program = [sys.executable, "-c", code, command, str(path)]
+        result = subprocess.run(program, env=ENVIRONMENT, capture_output=True, text=True)
+        assert (0, "0") == (result.returncode, result.stderr.strip())
+
+
 @pytest.mark.parametrize("columns", [None, "70", "120", "wide"])
 def test_help_is_as_wide_as_the_terminal(columns, monkeypatch):
     monkeypatch.delenv("COLUMNS", raising=False)

@@ -44,7 +44,7 @@ PYTHON_ROOMS = {
     "arrow": {"_base", "_records", "_parsing"},
     "typing": {"_base", "_records", "_examples", "_parsing"},
     # The neighbours stand on what is public, and on the one inner interface.
-    "_interface": {"_base", "_records", "_examples", "_parsing", "_data", "arrow", "typing"},
+    "_interface": {"_base", "_records", "_examples", "_parsing", "_data", "arrow"},
     "torch": {"tfwire", "typing", "_interface"},
     "grain": {"tfwire", "typing", "_interface"},
     "huggingface": {"tfwire", "typing", "_interface", "arrow"},

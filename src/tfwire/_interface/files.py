@@ -5,23 +5,21 @@
   pattern of URLs.
 * Inputs for any reader: an ``ObjectSource`` is a file object with a name for errors, a
   ``SectionSource`` one up to an offset.
-* An index whose bytes another library has read: ``offsets_of_index``.
-* Readers: ``make_options`` checks how to read, ``ParsingOptions`` adds how to parse;
-  ``compression_name`` of an argument, ``either_word`` of two; the policy ``AS_TENSORFLOW`` at
-  damage, and ``check_ends``, which refuses a device whose bytes never end.
+* Readers: ``make_options`` checks how to read; ``compression_name`` of an argument,
+  ``either_word`` of two; the policy ``AS_TENSORFLOW`` at damage, and ``check_ends``, which refuses
+  a device whose bytes never end.
 * What may be wrong with files: ``problems_of_sets`` of shards that are half published, and
   ``damage_hint``, what a file looks like of which no record is read.
 * Records as bytes of a file: ``as_record`` of what writers take, ``Packer`` frames, ``FRAME`` is
   the size of a frame; ``chunks`` of many records.
+
+Importing this imports nothing that parses, and nothing remote: the command counts and verifies.
 """
 
 from __future__ import annotations
 
-import io
 from collections.abc import Iterable
-from typing import TYPE_CHECKING
 
-from tfwire._parsing.parse_file import ParsingOptions as ParsingOptions
 from tfwire._records.files.byte_sources import (
     ObjectSource as ObjectSource,
     SectionSource as SectionSource,
@@ -31,19 +29,17 @@ from tfwire._records.files.compression import (
     compression_name as compression_name,
     either_word as either_word,
 )
-from tfwire._records.files.paths import absolute as absolute, is_path as is_path
+from tfwire._records.files.paths import (
+    absolute as absolute,
+    index_beside as index_beside,
+    is_path as is_path,
+)
 from tfwire._records.files.urls import ObjectPath, is_url as is_url
 from tfwire._records.frames import (
     FRAME as FRAME,
     Packer as Packer,
     as_record as as_record,
     chunks as chunks,
-)
-from tfwire._records.index.index_files import (
-    index_beside as index_beside,
-    offsets_of_lengths,
-    read_contents,
-    stale,
 )
 from tfwire._records.reading.open_source import input_paths as input_paths
 from tfwire._records.reading.options import (
@@ -53,9 +49,6 @@ from tfwire._records.reading.options import (
 from tfwire._records.reading.publishing_markers import Markers
 from tfwire._records.reading.verify_files import damage_hint as damage_hint
 
-if TYPE_CHECKING:
-    from tfwire.typing import Array
-
 
 def problems_of_sets(paths: Iterable[str]) -> list[str]:
     """Why files and URLs are not to be read: a line for each set of shards that was renamed in part
@@ -63,20 +56,3 @@ def problems_of_sets(paths: Iterable[str]) -> list[str]:
     markers = Markers()
     places = [ObjectPath(path, listed=True) if is_url(path) else path for path in paths]
     return [problem for path in places if (problem := markers.find_problem(path)) is not None]
-
-
-def offsets_of_index(data: bytes, path: str, size: int) -> tuple[Array, str]:
-    """The offsets in an index, and the compression of its file.
-
-    Args:
-        data: The index, which lies beside the file.
-        path, size: The file of records.
-
-    Raises:
-        DataLossError: It is stale or damaged.
-    """
-    index_path = index_beside(path)
-    contents = read_contents(io.BytesIO(data), len(data), index_path, path, size)
-    if contents.size != size:
-        raise stale(path, index_path, f"{contents.size} bytes", f"{size} bytes")
-    return offsets_of_lengths(contents.lengths), contents.compression

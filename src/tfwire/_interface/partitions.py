@@ -3,11 +3,15 @@
 The driver calls ``plan_partitions``; partitions are pickled; a worker calls ``read_partition`` or
 ``count_records``. Reading a partition again gives the same batches in the same order, so a task may
 be tried again.
+
+Engines that cut files themselves read an index with ``offsets_of_index``, and parse a part of a
+file as ``ParsingOptions`` say.
 """
 
 from __future__ import annotations
 
 import contextlib
+import io
 import os
 from collections.abc import Iterable, Iterator
 from typing import TYPE_CHECKING, Any, NamedTuple
@@ -16,10 +20,12 @@ import numpy as np
 
 from tfwire._base.arguments import boolean, integer
 from tfwire._base.errors import DataLossError, warn
+from tfwire._parsing.parse_file import ParsingOptions as ParsingOptions
 from tfwire._records.files.byte_sources import SectionSource
-from tfwire._records.files.paths import absolute, is_path
+from tfwire._records.files.paths import absolute, index_beside, is_path
 from tfwire._records.files.remote_errors import raise_naming
 from tfwire._records.files.urls import ObjectPath
+from tfwire._records.index.index_files import offsets_of_lengths, read_contents, stale
 from tfwire._records.index.record_index import RecordIndex
 from tfwire._records.reading.batch_reader import BatchReader
 from tfwire._records.reading.damage import RecordPosition
@@ -29,6 +35,7 @@ from tfwire.arrow import ArrowReader, RecordBatch
 
 if TYPE_CHECKING:
     from tfwire._base.aliases import (
+        Array,
         DetectedCompressionType,
         OnCorrupt,
         RemotePath,
@@ -219,3 +226,20 @@ def _opened(partition: FilePartition) -> Iterator[list[Any]]:
     (path,) = partition.paths
     with open(path, "rb", buffering=0) as file:
         yield [SectionSource(file, path, partition.stop)]
+
+
+def offsets_of_index(data: bytes, path: str, size: int) -> tuple[Array, str]:
+    """The offsets in an index, and the compression of its file.
+
+    Args:
+        data: The index, which lies beside the file.
+        path, size: The file of records.
+
+    Raises:
+        DataLossError: It is stale or damaged.
+    """
+    index_path = index_beside(path)
+    contents = read_contents(io.BytesIO(data), len(data), index_path, path, size)
+    if contents.size != size:
+        raise stale(path, index_path, f"{contents.size} bytes", f"{size} bytes")
+    return offsets_of_lengths(contents.lengths), contents.compression

@@ -10,8 +10,9 @@ import numpy as np
 from apache_beam import coders
 
 from tfwire import Parser, RecordPosition, read_records
-from tfwire._interface.files import ParsingOptions, SectionSource, make_options
+from tfwire._interface.files import SectionSource, make_options
 from tfwire._interface.messages import column_name
+from tfwire._interface.partitions import ParsingOptions
 from tfwire.arrow import ArrowReader, open_reader
 
 if TYPE_CHECKING:

@@ -20,7 +20,8 @@ from apache_beam.options.value_provider import ValueProvider
 from apache_beam.transforms.core import DoFn
 
 from tfwire import RecordIndex, RecordPosition, infer_schema
-from tfwire._interface.files import SectionSource, index_beside, offsets_of_index
+from tfwire._interface.files import SectionSource, index_beside
+from tfwire._interface.partitions import offsets_of_index
 from tfwire.beam._elements import Elements
 
 _LOGGER = logging.getLogger(__name__)

@@ -10,7 +10,7 @@ import numpy as np
 
 from tfwire._base.arguments import refuse_null, refuse_unordered
 from tfwire._base.text import show_path
-from tfwire._records.files.urls import is_object_path, is_url
+from tfwire._records.files.urls import INDEX_SUFFIX, ObjectPath, is_object_path, is_url
 
 Path = str | os.PathLike[str]
 
@@ -35,6 +35,15 @@ def local_path(name: str, path: Any) -> Path:
     if is_url(path):
         raise ValueError(f"{name} must be a regular file, found the URL {show_path(path)}")
     return path
+
+
+def index_beside(path: Any) -> str:
+    """The path where the index of a file is saved."""
+    return (
+        path.beside(INDEX_SUFFIX)
+        if isinstance(path, ObjectPath)
+        else os.fsdecode(path) + INDEX_SUFFIX
+    )
 
 
 def absolute(path: Path) -> str:

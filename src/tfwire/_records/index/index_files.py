@@ -13,8 +13,8 @@ from tfwire._base.native import ffi, lib
 from tfwire._base.text import show_path
 from tfwire._records.files.byte_sinks import replace_file
 from tfwire._records.files.byte_sources import FileSource, open_regular
-from tfwire._records.files.paths import Path, local_path
-from tfwire._records.files.urls import INDEX_SUFFIX, ObjectPath, with_storage_options
+from tfwire._records.files.paths import Path, index_beside, local_path
+from tfwire._records.files.urls import ObjectPath, with_storage_options
 from tfwire._records.frames import FRAME
 from tfwire._records.index.offset_checks import identity_saved
 from tfwire._records.reading.open_source import input_paths
@@ -24,15 +24,6 @@ from tfwire._records.remote.upload import RemoteSink
 
 if TYPE_CHECKING:
     from tfwire._base.aliases import Compression, StorageOptions
-
-
-def index_beside(path: Any) -> str:
-    """The path where the index of a file is saved."""
-    return (
-        path.beside(INDEX_SUFFIX)
-        if isinstance(path, ObjectPath)
-        else os.fsdecode(path) + INDEX_SUFFIX
-    )
 
 
 def indexed_path(name: str, path: Any, storage_options: StorageOptions = None) -> Path:
