@@ -77,7 +77,8 @@ class Stage:
         sources: All stages below.
         given: Those whose elements are given as they are, where there are several or it is known.
         length: Number of elements if known without reading, else None.
-        endless: True if it is known that the elements never end.
+        endless: True if the elements never end, unless there are none. As in TensorFlow, what is
+            repeated without end counts as endless, though it may turn out to have no elements.
         spec: The structure of an element with a description ("int64[28, 28]") per leaf, or None.
         quiet: True if no user function runs here or below: nobody notices if elements are made
             ahead of time.

@@ -329,6 +329,9 @@ class SparseTensor(NamedTuple):
     def __ne__(self, other: object) -> NoReturn:
         self.__eq__(other)
 
+    def __hash__(self) -> NoReturn:
+        raise TypeError("unhashable type: 'SparseTensor'")  # a tuple of torch's tensors is hashable
+
 
 @public
 class RaggedTensor:
@@ -465,9 +468,8 @@ class RaggedTensor:
         where, chosen = joined_ranges(begins, ends - begins)
         if chosen[-1] > np.iinfo(numbers.dtype).max:
             raise ValueError(f"row_splits of {numbers.dtype} cannot count {chosen[-1]} values")
-        made = chosen.astype(numbers.dtype)
-        of_torch = not isinstance(splits, np.ndarray)
-        return self._trusted(part[where], splits.new_tensor(made) if of_torch else made)
+        make = getattr(splits, "new_tensor", np.asarray)  # torch's, on their device
+        return self._trusted(part[where], make(chosen.astype(numbers.dtype)))
 
     def __iter__(self) -> Iterator[Array | BytesColumn | RaggedTensor]:
         return (self[i] for i in range(len(self)))
