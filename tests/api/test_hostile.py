@@ -15,6 +15,7 @@ from google.protobuf import json_format
 from hypothesis import given, settings, strategies as st
 
 import tfwire as tfw
+from cases.wire import field, varint
 from helpers.reading import Bytes, inflatable, read_outcome
 from helpers.reference import file_of, read
 from tfwire import train
@@ -50,15 +51,6 @@ def mutated(data: bytes, mutations: list[tuple[str, int, int]]) -> bytes:
 
 
 # ---- Tensors ------------------------------------------------------------------------------------
-
-
-def varint(value: int) -> bytes:
-    low = value & 127
-    return bytes([low]) if value < 128 else bytes([low | 128]) + varint(value >> 7)
-
-
-def field(number: int, payload: bytes) -> bytes:
-    return varint(number << 3 | 2) + varint(len(payload)) + payload
 
 
 SIZES = st.sampled_from([0, 1, 2, 3, 2**31, 2**32, 2**62, 2**63, 2**64 - 1]) | st.integers(0, 70)

@@ -17,6 +17,7 @@ import pytest
 from hypothesis import given, settings, strategies as st
 
 import tfwire as tfw
+from cases.wire import field
 from helpers.command import ENVIRONMENT, tfwire_main
 from helpers.reference import frame, header
 from tfwire import train
@@ -47,18 +48,6 @@ BOUNDED = {"head", "count", "info"}  # whatever the file holds; as text
 BOUND = 600_000
 
 # ---- Files --------------------------------------------------------------------------------------
-
-
-def varint(value: int) -> bytes:
-    out = bytearray()
-    while value > 127:
-        out.append(value & 127 | 128)
-        value >>= 7
-    return bytes([*out, value])
-
-
-def field(number: int, payload: bytes) -> bytes:
-    return varint(number << 3 | 2) + varint(len(payload)) + payload
 
 
 def text(rng: random.Random) -> str:

@@ -6,21 +6,9 @@ import zlib
 import numpy as np
 
 import tfwire as tfw
+from cases.wire import field
 
 PNG = b"\x89PNG\r\n\x1a\n"
-
-
-def field(number, payload):
-    """A field of protobuf with a length."""
-    return _varint(number << 3 | 2) + _varint(len(payload)) + payload
-
-
-def _varint(value):
-    out = bytearray()
-    while value >= 0x80:
-        out.append(value & 0x7F | 0x80)
-        value >>= 7
-    return bytes([*out, value])
 
 
 def feature(kind, values):
