@@ -11,8 +11,7 @@ from tfwire._records.files.paths import absolute
 from tfwire._records.files.temporary_files import NO_DESCRIPTORS, errors_naming
 from tfwire._records.files.urls import ObjectPath, with_storage_options
 from tfwire._records.reading.publishing_markers import MARKER
-from tfwire._records.shards.publishing import restore_set
-from tfwire._records.shards.shard_files import restore_objects
+from tfwire._records.shards.publishing import restore_objects, restore_set
 from tfwire._records.shards.sharded_writer import ShardedWriter
 
 if TYPE_CHECKING:

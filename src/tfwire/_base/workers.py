@@ -138,7 +138,10 @@ class Workers:
             self._awaited, service.consumer = None, 0
         self._room.put(True)
         if error is not None:
-            raise error
+            try:
+                raise error
+            finally:
+                del error  # whose traceback has this frame: no collection is waited for
         return result
 
     @property
@@ -233,6 +236,7 @@ class Workers:
         if error is None and self._work is not None:
             unit, error = _attempt(self._work, unit)
         result.put((unit, error))
+        del error  # as in next()
         return True
 
     def _leave(self) -> None:

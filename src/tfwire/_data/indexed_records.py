@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import stat
 from abc import abstractmethod
 from collections.abc import Iterator
 from itertools import islice
@@ -13,10 +12,9 @@ import numpy as np
 
 from tfwire._base.arguments import choice
 from tfwire._base.errors import DataLossError
-from tfwire._base.text import show_path
 from tfwire._data.permutations import permuted
 from tfwire._data.stages import Cursor, GatheringPieces, Stage
-from tfwire._data.state_checks import state_or
+from tfwire._data.state_checks import file_facts, state_or
 from tfwire._records.files.urls import ObjectPath
 
 Array = np.ndarray[Any, Any]
@@ -34,26 +32,6 @@ def share(count: int, num_shards: int, index: int, rule: str) -> range:
         return range(count * index // num_shards, count * (index + 1) // num_shards)
     size = count // num_shards if rule == "drop" else -(-count // num_shards)
     return range(size * index, size * (index + 1))
-
-
-def file_facts(path: Any) -> list[Any]:
-    """The name and size of a file, by which a saved state identifies it; size None if unknown.
-
-    Raises:
-        ValueError: A file object or a pipe, which cannot be read again.
-    """
-    if not isinstance(path, (str, os.PathLike)):
-        raise ValueError(f"a TFRecordDataset of a {type(path).__name__} cannot be resumed")
-    name = os.path.basename(os.fspath(path))
-    try:
-        status = os.stat(path)
-    except OSError:
-        return [name, None]  # a URL
-    if not stat.S_ISREG(status.st_mode):
-        raise ValueError(
-            f"a TFRecordDataset of {show_path(path)}, not a regular file, cannot be resumed"
-        )
-    return [name, status.st_size]
 
 
 class ByNumber(Stage):

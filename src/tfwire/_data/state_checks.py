@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+import os
+import stat
 from collections.abc import Iterator
 from itertools import chain, islice
 from typing import Any
 
 import numpy as np
+
+from tfwire._base.text import show_path
 
 COUNT = range(2**63)
 INT64 = range(-(2**63), 2**63)
@@ -82,3 +86,23 @@ def plain(value: Any) -> Any:
     if isinstance(value, dict):
         return {key: plain(item) for key, item in value.items()}
     return value
+
+
+def file_facts(path: Any) -> list[Any]:
+    """The name and size of a file, by which a saved state identifies it; size None if unknown.
+
+    Raises:
+        ValueError: A file object or a pipe, which cannot be read again.
+    """
+    if not isinstance(path, (str, os.PathLike)):
+        raise ValueError(f"a TFRecordDataset of a {type(path).__name__} cannot be resumed")
+    name = os.path.basename(os.fspath(path))
+    try:
+        status = os.stat(path)
+    except OSError:
+        return [name, None]  # a URL
+    if not stat.S_ISREG(status.st_mode):
+        raise ValueError(
+            f"a TFRecordDataset of {show_path(path)}, not a regular file, cannot be resumed"
+        )
+    return [name, status.st_size]

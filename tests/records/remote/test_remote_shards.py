@@ -120,7 +120,7 @@ def test_a_killed_writer_leaves_a_marker_until_it_is_recovered(monkeypatch, fold
     before = names(folder)
     with monkeypatch.context() as patch:
         failing(patch, number, KilledError())
-        patch.setattr("tfwire._records.shards.shard_files._undo", lambda *arguments: None)
+        patch.setattr("tfwire._records.shards.shard_files.undo_objects", lambda *arguments: None)
         patch.setattr("tfwire._records.shards.shard_files.RemoteShards.discard", lambda self: None)
         with contextlib.suppress(KilledError):
             written(folder)
@@ -137,7 +137,7 @@ def test_a_killed_writer_leaves_a_marker_until_it_is_recovered(monkeypatch, fold
 def test_what_another_program_wrote_since_stays(monkeypatch):
     with monkeypatch.context() as patch:
         failing(patch, 2, KilledError())
-        patch.setattr("tfwire._records.shards.shard_files._undo", lambda *arguments: None)
+        patch.setattr("tfwire._records.shards.shard_files.undo_objects", lambda *arguments: None)
         with contextlib.suppress(KilledError):
             written("memory://folder")
     fsspec.filesystem("memory").pipe_file("/folder/train-00-of-03", b"another's")

@@ -8,6 +8,7 @@ import itertools
 import os
 import random
 import threading
+import weakref
 from collections.abc import Callable, Coroutine, Mapping
 from contextlib import suppress
 from typing import TYPE_CHECKING, Any, TypeVar
@@ -66,6 +67,7 @@ class RemoteObject:
         self._pid = os.getpid()
         self.stopped = threading.Event()
         self._futures: set[Future[Any]] = set()
+        self._streams: weakref.WeakSet[AnswerStream] = weakref.WeakSet()
 
     @classmethod
     def read_small(cls, url: ObjectPath, begin: int, end: int, fresh: bool = False) -> bytes:
@@ -158,6 +160,7 @@ class RemoteObject:
         """The same object, not stopped."""
         twin = copy.copy(self)
         twin.stopped, twin._futures = threading.Event(), set()
+        twin._streams = weakref.WeakSet()
         return twin
 
     def reopened(self) -> RemoteObject:
@@ -175,6 +178,8 @@ class RemoteObject:
         self.stopped.set()
         for future in list(self._futures):
             future.cancel()
+        for stream in list(self._streams):  # which frames of an error may keep alive
+            stream.close()
 
     @property
     def can_read_into(self) -> bool:
@@ -219,6 +224,8 @@ class RemoteObject:
                 break
             except Exception as error:
                 pause = self._pause_after(error, tries, what)
+                if pause is None:
+                    raise
             await asyncio.sleep(pause)
         return bytes(body.joined())
 
@@ -251,9 +258,13 @@ class RemoteObject:
         """A file object, at the beginning of the object, which reads so many bytes at a time."""
 
         def attempt() -> Any:
-            if self._http:
-                return AnswerStream(self._run, self._fs, self._path, self._facts, bufsize)
-            return self._fs.open(self._path, "rb")
+            if not self._http:
+                return self._fs.open(self._path, "rb")
+            stream = AnswerStream(self._run, self._fs, self._path, self._facts, bufsize)
+            self._streams.add(stream)
+            if self.stopped.is_set():  # before this stream was seen
+                stream.close()
+            return stream
 
         return self._try("it cannot be opened", attempt)
 
@@ -285,17 +296,20 @@ class RemoteObject:
                 if self.stopped.is_set():
                     break
                 pause = self._pause_after(error, tries, what, most)
+                if pause is None:
+                    raise
             self.stopped.wait(pause)
         raise RuntimeError("the source was closed")
 
     def _pause_after(
         self, error: Exception, tries: int, what: str, most: int | None = None
-    ) -> float:
-        """Seconds to wait before the next try; raises an error that another try cannot help."""
+    ) -> float | None:
+        """Seconds to wait before the next try; None if the error says all. Raises an OSError that
+        names the object if another try cannot help."""
         if isinstance(error, RangesIgnoredError):
-            raise error
+            return None
         if isinstance(error, OSError) and error.errno in (errno.ESTALE, errno.ENOTSUP):
-            raise error
+            return None
         if tries == (most or _TRIES) or not is_retryable(error):
             count = "1 try" if tries == 1 else f"{tries} tries"
             raise_naming(self.url, f"{what} ({count})", error)
@@ -356,6 +370,7 @@ class RemoteObject:
             raise
         finally:
             self._futures.discard(future)
+            del future  # whose error's traceback has this frame: no collection is waited for
 
 
 def _add(body: Body, part: bytes) -> None:
@@ -399,3 +414,12 @@ def _version(info: Mapping[str, Any]) -> str:
         if found:
             break
     return ", ".join([f"{info.get('size')} bytes", *found])
+
+
+def rename_object(fs: Any, old: str, new: str) -> None:
+    """Gives an object another name. fsspec's own ``mv`` takes names for patterns."""
+    if type(fs).mv is not import_fsspec(new).AbstractFileSystem.mv:
+        fs.mv(old, new)
+    else:
+        fs.cp_file(old, new)
+        fs.rm_file(old)

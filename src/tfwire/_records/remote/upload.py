@@ -12,6 +12,7 @@ from typing import Any
 from tfwire._records.files.byte_sinks import Sink
 from tfwire._records.files.remote_errors import raise_naming
 from tfwire._records.files.urls import ObjectPath, import_fsspec
+from tfwire._records.remote.objects import rename_object
 
 _PART_BYTES = 1 << 23  # given to a filesystem at once
 
@@ -25,15 +26,6 @@ def names_at_close(fs: Any) -> bool:
 def hidden_beside(path: str) -> str:
     """A new temporary path in the folder of another one."""
     return posixpath.join(posixpath.dirname(path), f".tfwire-{os.urandom(8).hex()}.tmp")
-
-
-def rename_object(fs: Any, old: str, new: str) -> None:
-    """Gives an object another name. fsspec's own ``mv`` takes names for patterns."""
-    if type(fs).mv is not import_fsspec(new).AbstractFileSystem.mv:
-        fs.mv(old, new)
-    else:
-        fs.cp_file(old, new)
-        fs.rm_file(old)
 
 
 class RemoteSink(Sink):

@@ -3,6 +3,9 @@
 A file system renames one file at a time. Meanwhile a marker file in the folder says that the set
 may be partly old and partly new, and holds what is needed to restore the old files. A writer that
 finds the marker of a process that no longer runs restores them.
+
+A store completes or copies one object at a time. There the marker is an object. Stores have no
+locks: nobody can see whether the process that put a marker still runs.
 """
 
 from __future__ import annotations
@@ -11,13 +14,16 @@ import contextlib
 import errno
 import json
 import os
+import posixpath
 import secrets
-from collections.abc import Iterator, Sequence
-from typing import NamedTuple
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from functools import partial
+from typing import Any, NamedTuple, NoReturn, TypeVar
 
 from tfwire._base import system
 from tfwire._records.files.byte_sinks import write_all
 from tfwire._records.files.locks import wait_for_lock
+from tfwire._records.files.remote_errors import raise_naming
 from tfwire._records.files.temporary_files import (
     OPEN_FLAGS,
     check_replaceable,
@@ -26,7 +32,12 @@ from tfwire._records.files.temporary_files import (
     open_draft,
     try_remove,
 )
-from tfwire._records.reading.publishing_markers import MARKER, Step, read_marker
+from tfwire._records.files.urls import INDEX_SUFFIX, ObjectPath
+from tfwire._records.reading.publishing_markers import MARKER, Step, read_marker, steps_of
+
+_REQUESTS_AT_ONCE = 16
+
+Item = TypeVar("Item")
 
 
 class Renaming(NamedTuple):
@@ -247,3 +258,107 @@ def _identity(path: str) -> list[int] | None:
 
 def _inode_and_time(status: os.stat_result) -> list[int]:
     return [status.st_ino, status.st_mtime_ns]
+
+
+# ---- Objects of a store -------------------------------------------------------------------------
+
+
+def restore_objects(folder: ObjectPath) -> list[str]:
+    """Restores the old objects if a process was killed while it published a set.
+
+    Args:
+        folder: The URL of the folder.
+
+    Returns:
+        The names in the set; empty if there was nothing to restore.
+
+    Raises:
+        OSError: The marker cannot be read, or the old objects cannot be restored.
+        ValueError: The marker names objects of another folder.
+    """
+    fs, path = folder.locate()
+    try:
+        fs.invalidate_cache(path)
+        if not fs.exists(marker := posixpath.join(path, MARKER)):
+            return []
+        steps = steps_of(fs.cat_file(marker))
+        undo_objects(fs, path, steps)
+    except ValueError:
+        raise
+    except Exception as error:
+        raise_naming(folder, "the old objects cannot be restored", error)
+    return [step.name for step in steps if not step.name.endswith(INDEX_SUFFIX)]
+
+
+def refuse_set(url: str) -> NoReturn:
+    """Raises FileExistsError: the marker at this URL is that of another writer."""
+    text = (
+        "another ShardedWriter is publishing a set here, or was killed while it did: if none runs, "
+        "tfwire.sharding.recover_shards of the folder restores the old objects"
+    )
+    raise FileExistsError(errno.EEXIST, text, url)
+
+
+def put_marker(fs: Any, marker: str) -> None:
+    """Puts an empty marker, unless there is one. Where the store has no such request, two writers
+    at the same moment may both put it.
+
+    Raises:
+        FileExistsError: There is one.
+    """
+    fs.invalidate_cache(posixpath.dirname(marker))
+    if fs.exists(marker):
+        raise FileExistsError(marker)
+    try:
+        fs.pipe_file(marker, b"[]", mode="create")
+    except (TypeError, ValueError, NotImplementedError):
+        fs.pipe_file(marker, b"[]")
+
+
+def undo_objects(fs: Any, folder: str, steps: Sequence[Step]) -> None:
+    """Restores the old objects, however many steps were done."""
+    each_at_once(partial(_undo_one, fs, folder), steps)
+    with contextlib.suppress(FileNotFoundError):
+        fs.rm_file(posixpath.join(folder, MARKER))
+    remove_backups(fs, folder, steps)
+
+
+def _undo_one(fs: Any, folder: str, step: Step) -> None:
+    """Restores an old object. One that has not the size of the new one was written by another
+    program since, and stays; so does one whose backup is gone."""
+    path = posixpath.join(folder, step.name)
+    fs.invalidate_cache(folder)
+    if step.backup is None:
+        with contextlib.suppress(FileNotFoundError):
+            if step.identity[0] in (-1, fs.info(path)["size"]):
+                fs.rm_file(path)
+    elif fs.exists(backup := posixpath.join(folder, step.backup)):
+        fs.cp_file(backup, path)
+    if step.draft != step.name:
+        with contextlib.suppress(FileNotFoundError):
+            fs.rm_file(posixpath.join(folder, step.draft))
+
+
+def remove_backups(fs: Any, folder: str, steps: Sequence[Step]) -> None:
+    """Removes the copies of old objects."""
+
+    def remove(step: Step) -> None:
+        with contextlib.suppress(Exception):
+            if step.backup is not None:
+                fs.rm_file(posixpath.join(folder, step.backup))
+
+    each_at_once(remove, steps)
+
+
+def each_at_once(call: Callable[[Item], Any], items: Iterable[Item]) -> list[Any]:
+    """Calls a function for every item, several at a time. After a failure those that have begun
+    are completed, and no more begin."""
+    from concurrent.futures import ThreadPoolExecutor  # imports much that files do not need
+
+    with ThreadPoolExecutor(_REQUESTS_AT_ONCE, "tfwire-publish") as threads:
+        futures = [threads.submit(call, item) for item in items]
+        try:
+            return [future.result() for future in futures]
+        except BaseException:
+            threads.shutdown(cancel_futures=True)
+            raise

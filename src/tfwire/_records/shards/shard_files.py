@@ -1,21 +1,11 @@
-"""The files of a ShardedWriter: in a folder of this machine, and as objects of a store.
-
-A store completes or copies one object at a time. Meanwhile an object with the marker's name says
-that the set may be partly old and partly new, and holds what is needed to restore the old objects.
-Stores have no locks: nobody can see whether the process that put a marker still runs.
-"""
+"""The files of a ShardedWriter: in a folder of this machine, and as objects of a store."""
 
 from __future__ import annotations
 
 import contextlib
-import errno
 import json
 import os
 import posixpath
-from collections.abc import Callable, Iterable, Sequence
-from concurrent.futures import ThreadPoolExecutor
-from functools import partial
-from typing import Any, TypeVar
 
 from tfwire._base.arguments import file_path
 from tfwire._base.text import show_path
@@ -25,9 +15,18 @@ from tfwire._records.files.remote_errors import raise_naming
 from tfwire._records.files.temporary_files import NO_DESCRIPTORS, errors_naming, try_remove
 from tfwire._records.files.urls import INDEX_SUFFIX, ObjectPath
 from tfwire._records.index.written_offsets import Indexing
-from tfwire._records.reading.publishing_markers import MARKER, Step, steps_of
+from tfwire._records.reading.publishing_markers import MARKER, Step
 from tfwire._records.remote.upload import RemoteShardSink, hidden_beside, names_at_close
-from tfwire._records.shards.publishing import Renaming, publish_set, restore_set
+from tfwire._records.shards.publishing import (
+    Renaming,
+    each_at_once,
+    publish_set,
+    put_marker,
+    refuse_set,
+    remove_backups,
+    restore_set,
+    undo_objects,
+)
 
 
 class LocalShards:
@@ -105,11 +104,6 @@ class LocalShards:
         return self.sinks[number].draft.path.removesuffix(".tmp") + ".index.tmp"
 
 
-_REQUESTS_AT_ONCE = 16
-
-Item = TypeVar("Item")
-
-
 class RemoteShards:
     """Objects that get their names together.
 
@@ -153,7 +147,7 @@ class RemoteShards:
         except Exception as error:
             raise_naming(url, "the marker cannot be looked for", error)
         if found:
-            _refuse(url)
+            refuse_set(url)
 
     def path(self, name: str) -> str:
         """The URL of an object."""
@@ -180,9 +174,9 @@ class RemoteShards:
         """
         marker = posixpath.join(self._folder, MARKER)
         try:
-            _put_new(self._fs, marker)
+            put_marker(self._fs, marker)
         except FileExistsError:
-            _refuse(self.path(MARKER))
+            refuse_set(self.path(MARKER))
         except Exception as error:
             raise_naming(self.path(MARKER), "the marker cannot be written", error)
         steps: list[Step] = []
@@ -193,11 +187,11 @@ class RemoteShards:
             self._fs.rm_file(marker)
         except BaseException as error:
             with contextlib.suppress(Exception):  # the first failure says more; the marker stays
-                _undo(self._fs, self._folder, steps)
+                undo_objects(self._fs, self._folder, steps)
             if isinstance(error, Exception):
                 raise_naming(self.path(names[0]), "the set cannot be published", error)
             raise
-        _remove_backups(self._fs, self._folder, steps)
+        remove_backups(self._fs, self._folder, steps)
 
     def _keep_old_objects(self, names: list[str]) -> list[Step]:
         """Copies the objects that will be replaced."""
@@ -217,7 +211,7 @@ class RemoteShards:
             self._fs.cp_file(path, backup)
             return Step(draft, name, [size], posixpath.basename(backup))
 
-        return _each(keep, new)
+        return each_at_once(keep, new)
 
     def _give_names(self, names: list[str]) -> None:
         def name_one(number: int) -> None:
@@ -227,104 +221,8 @@ class RemoteShards:
                 url = ObjectPath(self.path(names[number]), self._pattern.options, self._fs, path)
                 self._indexings[number].index(url).save()
 
-        _each(name_one, range(len(names)))
+        each_at_once(name_one, range(len(names)))
 
     def discard(self) -> None:
         """Aborts the uploads and removes the temporary objects."""
-        _each(RemoteShardSink.discard, self.sinks)
-
-
-def restore_objects(folder: ObjectPath) -> list[str]:
-    """Restores the old objects if a process was killed while it published a set.
-
-    Args:
-        folder: The URL of the folder.
-
-    Returns:
-        The names in the set; empty if there was nothing to restore.
-
-    Raises:
-        OSError: The marker cannot be read, or the old objects cannot be restored.
-        ValueError: The marker names objects of another folder.
-    """
-    fs, path = folder.locate()
-    try:
-        fs.invalidate_cache(path)
-        if not fs.exists(marker := posixpath.join(path, MARKER)):
-            return []
-        steps = steps_of(fs.cat_file(marker))
-        _undo(fs, path, steps)
-    except ValueError:
-        raise
-    except Exception as error:
-        raise_naming(folder, "the old objects cannot be restored", error)
-    return [step.name for step in steps if not step.name.endswith(INDEX_SUFFIX)]
-
-
-def _refuse(url: str) -> None:
-    text = (
-        "another ShardedWriter is publishing a set here, or was killed while it did: if none runs, "
-        "tfwire.sharding.recover_shards of the folder restores the old objects"
-    )
-    raise FileExistsError(errno.EEXIST, text, url)
-
-
-def _put_new(fs: Any, marker: str) -> None:
-    """Puts an empty marker, unless there is one. Where the store has no such request, two writers
-    at the same moment may both put it.
-
-    Raises:
-        FileExistsError: There is one.
-    """
-    fs.invalidate_cache(posixpath.dirname(marker))
-    if fs.exists(marker):
-        raise FileExistsError(marker)
-    try:
-        fs.pipe_file(marker, b"[]", mode="create")
-    except (TypeError, ValueError, NotImplementedError):
-        fs.pipe_file(marker, b"[]")
-
-
-def _undo(fs: Any, folder: str, steps: Sequence[Step]) -> None:
-    """Restores the old objects, however many steps were done."""
-    _each(partial(_undo_one, fs, folder), steps)
-    with contextlib.suppress(FileNotFoundError):
-        fs.rm_file(posixpath.join(folder, MARKER))
-    _remove_backups(fs, folder, steps)
-
-
-def _undo_one(fs: Any, folder: str, step: Step) -> None:
-    """Restores an old object. One that has not the size of the new one was written by another
-    program since, and stays; so does one whose backup is gone."""
-    path = posixpath.join(folder, step.name)
-    fs.invalidate_cache(folder)
-    if step.backup is None:
-        with contextlib.suppress(FileNotFoundError):
-            if step.identity[0] in (-1, fs.info(path)["size"]):
-                fs.rm_file(path)
-    elif fs.exists(backup := posixpath.join(folder, step.backup)):
-        fs.cp_file(backup, path)
-    if step.draft != step.name:
-        with contextlib.suppress(FileNotFoundError):
-            fs.rm_file(posixpath.join(folder, step.draft))
-
-
-def _remove_backups(fs: Any, folder: str, steps: Sequence[Step]) -> None:
-    def remove(step: Step) -> None:
-        with contextlib.suppress(Exception):
-            if step.backup is not None:
-                fs.rm_file(posixpath.join(folder, step.backup))
-
-    _each(remove, steps)
-
-
-def _each(call: Callable[[Item], Any], items: Iterable[Item]) -> list[Any]:
-    """Calls a function for every item, several at a time. After a failure those that have begun
-    are completed, and no more begin."""
-    with ThreadPoolExecutor(_REQUESTS_AT_ONCE, "tfwire-publish") as threads:
-        futures = [threads.submit(call, item) for item in items]
-        try:
-            return [future.result() for future in futures]
-        except BaseException:
-            threads.shutdown(cancel_futures=True)
-            raise
+        each_at_once(RemoteShardSink.discard, self.sinks)
