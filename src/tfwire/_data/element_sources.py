@@ -19,15 +19,7 @@ from tfwire._data.descriptions import describe
 from tfwire._data.indexed_records import ByNumber, fitting
 from tfwire._data.permutations import as_key, permuted
 from tfwire._data.stages import UNPLACED, Cursor, GatheringElements, GatheringPieces, Stage
-from tfwire._data.state_checks import (
-    COUNT,
-    INT64,
-    MISSING,
-    after,
-    check_state,
-    file_facts,
-    state_or,
-)
+from tfwire._data.state_checks import COUNT, INT64, MISSING, after, check_state, file_id, state_or
 from tfwire._data.structure import leaves, map_structure
 from tfwire._parsing.parse_file import ParsingOptions
 from tfwire._records.reading.batch_reader import BatchReader
@@ -315,7 +307,7 @@ class Records(Stage):
         return share
 
     def describe(self) -> str:
-        facts = [file_facts(path) for path in self.paths]
+        facts = [file_id(path) for path in self.paths]
         shares = "".join(f"[{index}::{num_shards}]" for num_shards, index in self._shares)
         shuffled = "" if self.seed is None else f", shuffle_files={self.seed}"
         return f"TFRecordDataset({facts}, cycle={self.cycle}{shuffled}){shares}"

@@ -14,7 +14,7 @@ from tfwire._base.arguments import choice
 from tfwire._base.errors import DataLossError
 from tfwire._data.permutations import permuted
 from tfwire._data.stages import Cursor, GatheringPieces, Stage
-from tfwire._data.state_checks import file_facts, state_or
+from tfwire._data.state_checks import file_id, state_or
 from tfwire._records.files.urls import ObjectPath
 
 Array = np.ndarray[Any, Any]
@@ -124,10 +124,10 @@ class Permuted(ByNumber):
 
 
 def _facts(path: Any, index: Any) -> list[Any]:
-    """As file_facts; the index knows the size of an object."""
+    """As file_id; the index knows the size of an object."""
     if isinstance(path, ObjectPath):
         return [os.path.basename(path), index.size]
-    return file_facts(path)
+    return file_id(path)
 
 
 def fitting(num_bytes: int, count: int, remote: bool = False) -> int:

@@ -88,7 +88,7 @@ def plain(value: Any) -> Any:
     return value
 
 
-def file_facts(path: Any) -> list[Any]:
+def file_id(path: Any) -> list[Any]:
     """The name and size of a file, by which a saved state identifies it; size None if unknown.
 
     Raises:
