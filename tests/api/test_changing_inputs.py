@@ -15,7 +15,7 @@ import numpy as np
 import pytest
 
 import tfwire as tfw
-from helpers.arguments import input_cases  # noqa: F401  more cases
+from helpers.arguments import input_cases  # noqa: F401  # adds cases to CASES
 from helpers.arguments.input_changes import (
     CASES,
     COLUMN_PARSER,

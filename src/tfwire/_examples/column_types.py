@@ -201,15 +201,15 @@ class BytesColumn:
         array = self.to_numpy()
         return array if dtype is None else array.astype(dtype)
 
-    def __eq__(self, other: object) -> npt.NDArray[np.bool_]:  # type: ignore[override]
+    def __eq__(self, other: object) -> npt.NDArray[np.bool_]:  # type: ignore[override]  # as arrays
         equal: npt.NDArray[np.bool_] = self.to_numpy() == np.asarray(other, object)
         return equal
 
-    def __ne__(self, other: object) -> npt.NDArray[np.bool_]:  # type: ignore[override]
+    def __ne__(self, other: object) -> npt.NDArray[np.bool_]:  # type: ignore[override]  # as arrays
         different: npt.NDArray[np.bool_] = self.to_numpy() != np.asarray(other, object)
         return different
 
-    __hash__: ClassVar[None]  # type: ignore[assignment]
+    __hash__: ClassVar[None]  # type: ignore[assignment]  # as of arrays
 
     def __reduce__(self) -> tuple[Any, ...]:
         """Pickles the bytes of these strings alone: a slice shares the data of the whole column."""
@@ -487,7 +487,7 @@ class RaggedTensor:
     def __ne__(self, other: object) -> NoReturn:
         self.__eq__(other)
 
-    __hash__: ClassVar[None]  # type: ignore[assignment]
+    __hash__: ClassVar[None]  # type: ignore[assignment]  # as of arrays
 
     def __repr__(self) -> str:
         count = len(self.flat_values)

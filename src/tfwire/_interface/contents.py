@@ -373,7 +373,7 @@ def cut_message(message: bytes, most: Extent) -> Shortened:
     return Shortened(bytes(memoryview(out)[: sizes[0]]), left_out[0], found)
 
 
-def _check(status: int, error: object) -> None:
+def _check(status: int, error: Any) -> None:
     if status == lib.TFW_E_WIRE:
-        raise ParseError(f"the message is malformed: {text(error.text)}", reason="malformed")  # type: ignore[attr-defined]
+        raise ParseError(f"the message is malformed: {text(error.text)}", reason="malformed")
     check(status, error)

@@ -311,7 +311,7 @@ def put_marker(fs: Any, marker: str) -> None:
         raise FileExistsError(marker)
     try:
         fs.pipe_file(marker, b"[]", mode="create")
-    except (TypeError, ValueError, NotImplementedError):
+    except (TypeError, ValueError, NotImplementedError):  # as filesystems say that they lack it
         fs.pipe_file(marker, b"[]")
 
 

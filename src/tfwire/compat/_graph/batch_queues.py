@@ -198,7 +198,7 @@ def _made(name: str) -> Callable[..., Any]:
     ]
     call.__name__ = call.__qualname__ = name
     call.__doc__ = "\n".join([_summary(name), "", "Args:", *told, "", _RETURNS])
-    call.__signature__ = signature  # type: ignore[attr-defined]
+    call.__signature__ = signature  # type: ignore[attr-defined]  # which inspect reads
     return call
 
 
