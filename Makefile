@@ -14,7 +14,7 @@ bench bench-check build coverage dist docs lint neighbours oracle test: $(VENV)/
 	$(NOX) --session $@
 check-% engine-%: $(VENV)/.made  # what else $(VENV)/bin/nox --list names
 	$(NOX) --session $@
-check-ci: lint  # what .ci/run runs after make test, two at a time
+check-ci: lint  # what .ci/run runs after make test, two at a time; then it runs slow
 	$(NOX) --tags ci --parallel 2
 check-nightly: build  # what takes longer than CI may
 	$(NOX) --tags nightly --parallel 2

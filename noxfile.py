@@ -89,8 +89,9 @@ SIDE_BY_SIDE = ["--numprocesses=auto", "--maxprocesses=4", "--dist=worksteal"]
 # processes that tests start. Without its allocator, which costs 15 % and finds less than ASan does.
 DEVELOPMENT = {"PYTHONDEVMODE": "1", "PYTHONMALLOC": "default"}
 # The folders that need neither TensorFlow nor a neighbour, without those of the command.
-_NAMES = "api arrow base compat data examples house parsing records view"
-ROOMS = [Path("tests", name) for name in _NAMES.split()]
+_APART = {"cli", "engines", "neighbours", "oracle", "typing"}
+_FOLDERS = sorted({path.relative_to(ROOT).parts[1] for path in ROOT.glob("tests/**/test_*.py")})
+ROOMS = [Path("tests", name) for name in _FOLDERS if name not in _APART]
 QUIET_TENSORFLOW = {"TF_CPP_MIN_LOG_LEVEL": "3", "TF_ENABLE_ONEDNN_OPTS": "0"}
 
 

@@ -63,7 +63,7 @@ def fold(distance: int) -> list[int]:
 
 
 def block(name: str, vec_size: int, rows: int, words: int) -> str:
-    """The shape of a block (see crc32c_fold.h) and its factors.
+    """The shape of a block (see crc32c_fold_template.h) and its factors.
 
     The result of a stream is a register r. Added to the last row, it must be r * x^96 (the first 4
     of 16 bytes) times the power of x for the bytes between the stream's end and the block's, and

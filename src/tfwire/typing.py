@@ -93,6 +93,9 @@ def __getattr__(name: str) -> Any:
 
 
 def __dir__() -> list[str]:
-    hidden = {"Any", "Iterable", "TYPE_CHECKING", "import_module"}
-    names = {name for name in globals() if not name.startswith("_")} - hidden
-    return sorted(names | {*_HOMES, "Messages"})
+    return __all__
+
+
+_NOT_TYPES = {"Any", "Iterable", "TYPE_CHECKING", "import_module"}
+_LOADED = {name for name in globals() if not name.startswith("_")} - _NOT_TYPES
+__all__ = sorted(_LOADED | {*_HOMES, "Messages"})

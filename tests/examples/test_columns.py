@@ -267,7 +267,7 @@ def test_strings_of_a_column_are_compared_one_by_one(other):
 
 def test_columns_of_two_shapes_are_not_compared():
     with pytest.raises(ValueError, match="broadcast"):
-        column_of(STRINGS) == column_of(STRINGS[:3])  # noqa: B015
+        column_of(STRINGS) == column_of(STRINGS[:3])  # noqa: B015  # raises
 
 
 def test_tensors_are_not_compared_as_a_whole(sparse, ragged):

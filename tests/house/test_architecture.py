@@ -168,8 +168,8 @@ def is_for_types(node):
 
 def test_c_sources_are_ascii():
     """And say their license first, and no line is longer than 100 columns."""
-    others = [path for name in ("tests", "examples") for path in (ROOT / name).rglob("*.[ch]")]
-    for path in [*C_SOURCES, *others]:
+    others = [*ROOT.glob("benchmarks/**/*.[ch]"), *ROOT.glob("examples/**/*.[ch]")]
+    for path in [*C_SOURCES, *others, *TESTS.rglob("*.[ch]")]:
         text = path.read_text(encoding="ascii")
         assert text.startswith("/* SPDX-License-Identifier: Apache-2.0 */\n/* "), path
         if "fuzz" in path.parts:
@@ -190,7 +190,7 @@ def test_files_are_short():
 
 def test_folders_are_small():
     """Whoever looks for a file reads all names of its folder. Corpora are for programs."""
-    for most, root in ((30, CSRC), (30, TESTS)):
+    for most, root in ((30, CSRC), (30, TESTS), (25, PACKAGE)):
         files = [path for path in root.rglob("*.*") if path.is_file()]
         folders = Counter(path.parent.relative_to(ROOT).as_posix() for path in files)
         crowded = {folder for folder, count in folders.items() if count > most}

@@ -7,6 +7,7 @@ that a wrong specification fails the same way.
 from __future__ import annotations
 
 import math
+import re
 from collections.abc import Mapping
 from typing import Any, NamedTuple
 
@@ -120,8 +121,9 @@ def compile_features(features: Mapping[Key, Any], part: str = "example") -> Plan
         try:
             known[key], fields[key] = compiler.compile(key, value)
         except (TypeError, ValueError) as error:
-            if show_key(key) not in str(error):
-                error.args = (f"feature {show_key(key)}: {error}",)
+            shown = show_key(key)
+            if not re.search(rf"feature '?{re.escape(shown)}(?!\w)", str(error)):
+                error.args = (f"feature {shown}: {error}",)
             raise
     return Plan(known, compiler.requests, fields, part == "lists")
 
