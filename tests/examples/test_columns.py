@@ -230,8 +230,11 @@ def test_rows_next_to_each_other_are_views(column):
     ],
 )
 def test_what_chooses_no_rows_is_refused(column, index, error):
-    with pytest.raises(error):
+    with pytest.raises(error) as caught:
         column[index]
+    if isinstance(index, (list, np.ndarray)):
+        kind = "an array of float64" if isinstance(index, np.ndarray) else "a list"
+        assert f" rows, or a mask of them, found {kind}: " in str(caught.value)
 
 
 @pytest.mark.parametrize("dtype", ["i1", "i2", "i4", "i8", "u1", "u2", "u4", "u8"])

@@ -128,6 +128,12 @@ def test_a_wrong_specification_is_refused_before_any_message(features, error, me
             tfw.parse_example(serialized, features)
 
 
+@pytest.mark.parametrize("key", ["n", "name", "feature", "dtype", "image"])
+def test_a_refused_feature_is_named_whatever_its_name(key):
+    with pytest.raises(TypeError, match=f"^feature {key}: dtype must be"):
+        tfw.Parser({key: tfw.FixedLenFeature([], "foo")})
+
+
 @pytest.mark.parametrize(
     ("dtype", "shape", "default", "expected"),
     [

@@ -24,8 +24,13 @@ def chosen_rows(index: Any, count: int) -> int | slice | Array:
         if step == 1:
             return slice(begin, max(begin, end))
     if isinstance(index, slice) or (isinstance(index, (list, np.ndarray)) and np.ndim(index) == 1):
-        rows: Array = np.arange(count, dtype=np.int64)[index]
-        return rows
+        rows: Array = np.arange(count, dtype=np.int64)
+        try:
+            return rows[index]
+        except IndexError as error:
+            kind = f"an array of {index.dtype}" if isinstance(index, np.ndarray) else "a list"
+            expected = f"expected numbers of {count} rows, or a mask of them"
+            raise IndexError(f"{expected}, found {kind}: {error}") from None
     try:
         number = as_index(index)
     except TypeError:
