@@ -133,7 +133,7 @@ def lint(session: Session) -> None:
 @command()
 def bench(session: Session) -> None:
     """The tables of docs/benchmarks.md, against TensorFlow in the same run."""
-    flags = "-std=c11", "-O3", "-Icsrc"
+    flags = "-std=c11", "-O3", "-pthread", "-Icsrc"
     session.run(CC, *flags, "benchmarks/core.c", *SOURCES, "-o", "build/core")
     session.run("build/core")
     python = environment(session, "oracle") / "python"

@@ -2,7 +2,7 @@
 /* The checksum kernels without Python, beside memcpy: GB/s by size, and record streams in ns per
  * record, where it is the unpredictable lengths that cost.
  *
- *     cc -O3 -Icsrc benchmarks/core.c $(find csrc -name '*.c') -o build/core && build/core
+ *     cc -O3 -pthread -Icsrc benchmarks/core.c $(find csrc -name '*.c') -o build/core && build/core
  *
  * Each figure is the best of several runs in thread CPU time. The buffers up to 1 MiB are warm.
  */

@@ -105,6 +105,9 @@ def flags() -> tuple[list[str], list[str]]:
     if not link_args and "-O0" not in compile_args:
         for args, more in zip((compile_args, link_args), hardening(), strict=True):
             args += more
+    if sys.platform != "win32":  # before glibc 2.34 threads were a library of their own
+        compile_args += ["-pthread"]
+        link_args += ["-pthread"]
     return compile_args, link_args
 
 

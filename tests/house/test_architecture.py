@@ -253,7 +253,7 @@ def test_c_headers_include_each_other_in_no_circle():
 def test_core_keeps_its_manners(path):
     """It never prints, aborts, reads the environment or knows of Python; memory only through the
     allocator of base/memory.c; intrinsics only in files named for their instruction set; what
-    differs between systems only in base/system.c."""
+    differs between systems only in base/system.c and base/threads.[ch]."""
     text = re.sub(r"/\*.*?\*/", "", path.read_text(encoding="ascii"), flags=re.DOTALL)
     assert not re.search(r"\b(printf|puts|abort|exit|getenv|assert|longjmp)\s*\(", text)
     assert "Python.h" not in text
@@ -263,7 +263,7 @@ def test_core_keeps_its_manners(path):
         assert not re.search(r"tfwi_realloc\((?!NULL)", text)  # arrays grow by TFWI_RESERVE
     if not re.search(rf"_{INSTRUCTION_SETS}\.[ch]$", path.name):
         assert not re.search(r"immintrin|nmmintrin|arm_neon|arm_acle|\b_mm\d*_", text)
-    if path.name != "system.c":
+    if path.name not in ("system.c", "threads.c", "threads.h"):
         assert not re.search(r"\b(open|read|pread|mmap|fstat|strerror_r)\s*\(", text)
         assert not re.search(r"_WIN32|<(unistd|fcntl|sys/stat|windows)\.h>", text)
 

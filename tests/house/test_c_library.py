@@ -56,6 +56,7 @@ def test_one_command_compiles_the_core(tmp_path):
         CC,
         "-std=c11",
         "-O0",
+        "-pthread",
         f"-I{ROOT}/csrc",
         "-shared",
         "-fPIC",
@@ -67,7 +68,11 @@ def test_one_command_compiles_the_core(tmp_path):
 
 @pytest.mark.parametrize("linkage", ["shared", "static"])
 def test_the_example_programs_write_a_file_and_read_it(library, tmp_path, linkage):
-    linked = [library / "libtfwire.a"] if linkage == "static" else [f"-L{library}", "-ltfwire"]
+    linked = (
+        [library / "libtfwire.a", "-pthread"]
+        if linkage == "static"
+        else [f"-L{library}", "-ltfwire"]
+    )
     for name in ("write_file", "print_columns"):
         source = ROOT / "examples" / "c" / f"{name}.c"
         warnings = ["-Wall", "-Wextra", "-Wpedantic", "-Werror"]
@@ -80,7 +85,15 @@ def test_the_example_programs_write_a_file_and_read_it(library, tmp_path, linkag
 
 def test_the_file_that_c_writes_is_what_python_reads(library, tmp_path):
     source = ROOT / "examples" / "c" / "write_file.c"
-    run(CC, f"-I{ROOT}/csrc", source, library / "libtfwire.a", "-o", tmp_path / "write_file")
+    run(
+        CC,
+        f"-I{ROOT}/csrc",
+        source,
+        library / "libtfwire.a",
+        "-pthread",
+        "-o",
+        tmp_path / "write_file",
+    )
     run(tmp_path / "write_file", "pets.tfrecord", cwd=tmp_path)
     rows = [tfw.decode_example(r) for r in tfw.read_records(tmp_path / "pets.tfrecord")]
     assert [row["name"] for row in rows] == [[b"cat"], [b"dog"], [b"goat"]]
