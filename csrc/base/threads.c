@@ -187,7 +187,7 @@ bool tfwi_thread_start(tfwi_thread *thread, void (*run)(void *), void *argument)
         tfw_free(t);
         return false;
     }
-    /* A thread begins with the mask of the one that starts it: signals are for the program's own. */
+    /* A thread begins with the mask of the one that starts it: signals are for other threads. */
     (void)sigfillset(&all);
     (void)pthread_attr_setstacksize(&attributes, STACK);
     (void)pthread_sigmask(SIG_SETMASK, &all, &before);
