@@ -3,15 +3,13 @@
 from __future__ import annotations
 
 import binascii
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
+from tfwire._base.aliases import BytesLike
 from tfwire._base.arguments import as_index, integer
 from tfwire._base.native import ffi, lib, text
-
-if TYPE_CHECKING:
-    from tfwire._base.aliases import BytesLike
 
 __all__ = [
     "base64_crc32c",

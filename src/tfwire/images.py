@@ -7,16 +7,14 @@ import threading
 import warnings
 from collections.abc import Iterator
 from contextlib import contextmanager
-from typing import TYPE_CHECKING, Any, Literal, NamedTuple, TypeVar
+from typing import Any, Literal, NamedTuple, TypeVar
 
 import numpy as np
+import numpy.typing as npt
 
 from tfwire._base import system
 from tfwire._base.arguments import boolean, integer
 from tfwire._base.strings import as_message
-
-if TYPE_CHECKING:
-    import numpy.typing as npt
 
 __all__ = ["crop_or_pad", "decode"]
 

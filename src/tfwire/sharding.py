@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import os
-from typing import TYPE_CHECKING
 
+from tfwire._base.aliases import RemotePath, StorageOptions
 from tfwire._base.arguments import file_path, integer
 from tfwire._base.errors import warn
 from tfwire._records.files.paths import absolute
@@ -13,9 +13,6 @@ from tfwire._records.files.urls import ObjectPath, with_storage_options
 from tfwire._records.reading.publishing_markers import MARKER
 from tfwire._records.shards.publishing import restore_objects, restore_set
 from tfwire._records.shards.sharded_writer import ShardedWriter
-
-if TYPE_CHECKING:
-    from tfwire._base.aliases import RemotePath, StorageOptions
 
 __all__ = ["MARKER", "ShardedWriter", "recommend_num_shards", "recover_shards"]
 

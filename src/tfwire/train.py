@@ -29,14 +29,12 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from textwrap import indent
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from google.protobuf.message import Message
 
+from tfwire._base.aliases import BytesLike, SupportsSerialize, Value
 from tfwire._examples.protobuf import byte_strings, floats, int64s, message_classes, parse_message
-
-if TYPE_CHECKING:
-    from tfwire._base.aliases import BytesLike, SupportsSerialize, Value
 
 __all__ = [
     "BytesList",

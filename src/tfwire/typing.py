@@ -11,7 +11,6 @@ returns, ParallelMap what ``verify_files`` returns, FeatureStatistics an entry o
 ``tfw.string``. These classes are imported on first use.
 """
 
-from collections.abc import Iterable
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
@@ -76,16 +75,13 @@ _HOMES = {
     "FeatureStatistics": "tfwire._parsing.infer",
     "FileBatches": "tfwire._parsing.parse_file",
     "FollowedRecords": "tfwire._records.reading.follow_records",
+    "Messages": "tfwire._examples.column_types",
     "ParallelMap": "tfwire._base.parallel_map",
     "Values": "tfwire._examples.column_types",
 }
 
 
 def __getattr__(name: str) -> Any:
-    if name == "Messages":
-        from tfwire._examples.column_types import BytesColumn
-
-        return Iterable[BytesLike] | Array | BytesColumn | SupportsNumpy
     if name not in _HOMES:
         raise AttributeError(f"module 'tfwire.typing' has no attribute {name!r}")
     value = globals()[name] = getattr(import_module(_HOMES[name]), name)
@@ -96,6 +92,6 @@ def __dir__() -> list[str]:
     return __all__
 
 
-_NOT_TYPES = {"Any", "Iterable", "TYPE_CHECKING", "import_module"}
+_NOT_TYPES = {"Any", "TYPE_CHECKING", "import_module"}
 _LOADED = {name for name in globals() if not name.startswith("_")} - _NOT_TYPES
-__all__ = sorted(_LOADED | {*_HOMES, "Messages"})
+__all__ = sorted(_LOADED | {*_HOMES})

@@ -6,7 +6,7 @@ import copy
 import os
 import sys
 import warnings
-from typing import Any, TypeVar
+from typing import Any, TypeVar, get_type_hints
 
 from tfwire._base.text import printable
 
@@ -15,7 +15,10 @@ T = TypeVar("T")
 
 def public(cls: type[T]) -> type[T]:
     """Makes a class a member of ``tfwire``, whatever module holds it: pickles, reprs and tracebacks
-    survive a move."""
+    survive a move. Its annotations are evaluated first, by the names of that module."""
+    if own := vars(cls).get("__annotations__"):
+        hints = get_type_hints(cls)
+        cls.__annotations__ = {name: hints[name] for name in own}
     cls.__module__ = "tfwire"
     return cls
 

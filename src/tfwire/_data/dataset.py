@@ -7,13 +7,21 @@ import os
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import suppress
 from functools import partial
-from typing import TYPE_CHECKING, Any, SupportsIndex, TypeVar, overload
+from typing import Any, SupportsIndex, TypeVar, overload
 
 import numpy as np
 
+from tfwire._base.aliases import (
+    DetectedCompressionType,
+    Input,
+    OnCorrupt,
+    RemotePath,
+    StorageOptions,
+    Value,
+)
 from tfwire._base.arguments import boolean, check_callable, integer, refuse_unordered
 from tfwire._base.errors import public
-from tfwire._data import element_sources, indexed_records
+from tfwire._data import dataset_methods, element_sources, grouped, indexed_records
 from tfwire._data.combining import Sample, Zip
 from tfwire._data.dataset_methods import Transformations
 from tfwire._data.pipeline import Element
@@ -24,16 +32,6 @@ from tfwire._records.files.paths import split_paths
 from tfwire._records.files.urls import ObjectPath, expand, is_url, with_storage_options
 from tfwire._records.reading.open_source import input_paths
 from tfwire._records.reading.options import make_options
-
-if TYPE_CHECKING:
-    from tfwire._base.aliases import (
-        DetectedCompressionType,
-        Input,
-        OnCorrupt,
-        RemotePath,
-        StorageOptions,
-        Value,
-    )
 
 D = TypeVar("D", bound="Dataset[Any]")
 A = TypeVar("A")
@@ -291,6 +289,10 @@ class Dataset(Transformations[Element]):
             raise ValueError(f"no files match {file_pattern!r}")
         files: Dataset[bytes] = cls.from_tensor_slices(list(map(os.fsencode, names)))
         return files.shuffle(len(names), seed) if shuffled else files
+
+
+for _module in (dataset_methods, grouped):  # whose annotations name what comes after them
+    vars(_module)["Dataset"] = Dataset
 
 
 @public

@@ -5,6 +5,9 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, Any, TypeVar, overload
 
+import numpy as np
+
+from tfwire._base.aliases import AnyFeature, ShardRule, Value
 from tfwire._base.arguments import boolean, check_callable, integer
 from tfwire._data import batching, indexed_records, stages, take_skip_repeat
 from tfwire._data.combining import Cache, Concatenate, Enumerate, Unbatch
@@ -13,18 +16,15 @@ from tfwire._data.iterator import Epochs
 from tfwire._data.pipeline import Element, check_dataset
 from tfwire._data.prefetch import MapAhead, Prefetch
 from tfwire._data.shuffle import Shuffle
+from tfwire._data.stages import Stage
 from tfwire._data.structure import MAX_PADDING, check_padding, check_shard
+from tfwire._examples.column_types import SparseTensor
+from tfwire._parsing.features import AnySparseFeature
 
 if TYPE_CHECKING:
-    import numpy as np
-    from typing_extensions import Self
-
-    from tfwire._base.aliases import AnyFeature, ShardRule, Value
     from tfwire._data.dataset import Dataset
-    from tfwire._data.stages import Stage
-    from tfwire._examples.column_types import SparseTensor
-    from tfwire._parsing.features import AnySparseFeature
 
+Self = TypeVar("Self", bound="Transformations[Any]")
 Key = TypeVar("Key")
 Result = TypeVar("Result")
 # tf.data's methods that are not here, and what to use.
@@ -66,7 +66,7 @@ class Transformations(Regrouping[Element]):
         found: Dataset[Any] = dataset
         return found
 
-    def take(self, count: int, name: str | None = None) -> Self:
+    def take(self: Self, count: int, name: str | None = None) -> Self:
         """The first ``count`` elements; all of them when ``count`` is -1.
 
         Before :meth:`shard_source` these are the first of all the data, in any number of shards.
@@ -77,7 +77,7 @@ class Transformations(Regrouping[Element]):
         """
         return self._next(take_skip_repeat.Take(self._stage, count).narrowed(), "take")
 
-    def skip(self, count: int, name: str | None = None) -> Self:
+    def skip(self: Self, count: int, name: str | None = None) -> Self:
         """All but the first ``count`` elements; none when ``count`` is -1.
 
         Before :meth:`shard_source` this skips the first of all the data, in any number of shards.
@@ -258,7 +258,7 @@ class Transformations(Regrouping[Element]):
         return self._dataset(stage, "parse_example")
 
     def shuffle(
-        self,
+        self: Self,
         buffer_size: int,
         seed: int | None = None,
         reshuffle_each_iteration: bool | None = None,
@@ -314,7 +314,7 @@ class Transformations(Regrouping[Element]):
         shuffled = Shuffle(self._stage, most, seed, True, least)
         return self._next(shuffled, "shuffle_batch").batch(batch_size, drop_remainder=not smaller)
 
-    def repeat(self, count: int | None = None, name: str | None = None) -> Self:
+    def repeat(self: Self, count: int | None = None, name: str | None = None) -> Self:
         """The elements ``count`` times over; forever if ``count`` is None or -1.
 
         A pass may have no elements, as one of a filter: ``count`` passes are made all the same.
@@ -326,7 +326,7 @@ class Transformations(Regrouping[Element]):
         """
         return self._next(take_skip_repeat.Repeat(self._stage, count), "repeat")
 
-    def shard(self, num_shards: int, index: int, name: str | None = None) -> Self:
+    def shard(self: Self, num_shards: int, index: int, name: str | None = None) -> Self:
         """Every ``num_shards``-th element, beginning with element ``index``.
 
         All elements are read; `shard_source` reads only one share of the data.
@@ -340,7 +340,7 @@ class Transformations(Regrouping[Element]):
         """
         return self._next(stages.Shard(self._stage, num_shards, index).narrowed(), "shard")
 
-    def shard_source(self, num_shards: int, index: int, rule: ShardRule = "even") -> Self:
+    def shard_source(self: Self, num_shards: int, index: int, rule: ShardRule = "even") -> Self:
         """The same pipeline over one share of the data at its source: each shard reads only its own
         data.
 
@@ -411,7 +411,7 @@ class Transformations(Regrouping[Element]):
         """
         return self._dataset(Unbatch(self._stage), "unbatch")
 
-    def cache(self, filename: str = "", name: str | None = None) -> Self:
+    def cache(self: Self, filename: str = "", name: str | None = None) -> Self:
         """The same elements; the first whole pass keeps them in memory, in the order of that pass.
 
         Every process keeps its own. Shuffle after it, so that epochs differ.
@@ -459,7 +459,7 @@ class Transformations(Regrouping[Element]):
         """
         Epochs(self._stage).set_next(integer("epoch", epoch, 0))
 
-    def prefetch(self, buffer_size: int, name: str | None = None) -> Self:
+    def prefetch(self: Self, buffer_size: int, name: str | None = None) -> Self:
         """The same elements, made ahead by a thread.
 
         Args:

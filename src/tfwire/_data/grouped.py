@@ -8,6 +8,7 @@ from functools import partial
 from itertools import count, islice
 from typing import TYPE_CHECKING, Any, TypeVar
 
+from tfwire._base.aliases import Value
 from tfwire._base.arguments import boolean, check_callable, integer, refuse_unordered
 from tfwire._data.pipeline import Element, Pipeline
 from tfwire._data.prefetch import Replayed, defer, stage_elements
@@ -20,7 +21,6 @@ from tfwire._data.structure import (
 )
 
 if TYPE_CHECKING:
-    from tfwire._base.aliases import Value
     from tfwire._data.dataset import Dataset
 
 Elements = Iterator[Any]

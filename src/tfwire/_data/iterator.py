@@ -8,16 +8,13 @@ from collections.abc import Iterator
 from contextlib import suppress
 from itertools import chain
 from queue import Empty, SimpleQueue
-from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
+from typing import Any, NamedTuple, TypeVar
 
 from tfwire._base.errors import copied, public
 from tfwire._base.iterator_threads import EXECUTING
 from tfwire._base.shared_iterator import SharedIterator, State
 from tfwire._data.stages import Cursor, Stage
 from tfwire._data.state_checks import COUNT, MISSING, check_state, plain
-
-if TYPE_CHECKING:
-    from typing_extensions import Self
 
 _STATE_VERSION = 1
 # Where no user function can notice, elements are taken in pieces. A piece takes about a
@@ -35,6 +32,7 @@ _FORM = {
 
 
 Item = TypeVar("Item")
+Iter = TypeVar("Iter", bound="DatasetIterator[Any]")
 
 
 @public
@@ -54,7 +52,7 @@ class DatasetIterator(chain[Item]):
     """
 
     # The __next__ of chain is written in C and costs nothing. It takes elements from these pieces.
-    _pieces: _Pieces
+    _pieces: Any
 
     # Translates an error of the operating system; the compat layer has TensorFlow's errors.
     @staticmethod
@@ -87,7 +85,8 @@ class DatasetIterator(chain[Item]):
             >>> _ = next(elements)
             >>> saved = json.dumps(elements.state_dict())
         """
-        return self._pieces.saved()
+        state: dict[str, object] = self._pieces.saved()
+        return state
 
     def load_state_dict(self, state: dict[str, object]) -> None:
         """Continues from the position of another iterator over the same pipeline and files: with
@@ -126,7 +125,7 @@ class DatasetIterator(chain[Item]):
         """
         self._pieces.close()
 
-    def __enter__(self) -> Self:
+    def __enter__(self: Iter) -> Iter:
         return self
 
     def __exit__(self, *exc_info: object) -> None:

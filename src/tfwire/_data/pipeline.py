@@ -4,15 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from functools import partial
-from typing import TYPE_CHECKING, Any, Generic, TypeVar
+from typing import Any, Generic, TypeVar
 
+from tfwire._base.aliases import Value
 from tfwire._base.text import html_of
 from tfwire._data.iterator import DatasetIterator, iterate
 from tfwire._data.stages import Stage
 from tfwire._data.structure import map_structure
-
-if TYPE_CHECKING:
-    from tfwire._base.aliases import Value
 
 P = TypeVar("P", bound="Pipeline[Any]")
 Element = TypeVar("Element", covariant=True)

@@ -9,7 +9,9 @@ from itertools import pairwise
 from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple, NoReturn, TypeAlias, overload
 
 import numpy as np
+import numpy.typing as npt
 
+from tfwire._base.aliases import BytesLike, IntegerArray, RowNumber, Rows, SupportsNumpy, Value
 from tfwire._base.arguments import integer
 from tfwire._base.arrays import byte_array, filled, int64_array
 from tfwire._base.errors import public
@@ -24,10 +26,7 @@ from tfwire._base.text import html_of
 from tfwire._examples.rows import as_row_splits, as_shape, chosen_rows, joined_ranges
 
 if TYPE_CHECKING:
-    import numpy.typing as npt
     from scipy.sparse import coo_array
-
-    from tfwire._base.aliases import BytesLike, IntegerArray, RowNumber, Rows, SupportsNumpy, Value
 
 Array = np.ndarray[Any, Any]
 
@@ -230,9 +229,8 @@ class BytesColumn:
 
 Values = Array | BytesColumn
 """The values of a column, or its strings."""
-if TYPE_CHECKING:
-    Messages: TypeAlias = Iterable[BytesLike] | Array | BytesColumn | SupportsNumpy
-    """Serialized messages, each bytes-like; an array holds objects."""
+Messages: TypeAlias = Iterable[BytesLike] | Array | BytesColumn | SupportsNumpy
+"""Serialized messages, each bytes-like; an array holds objects."""
 
 
 @public

@@ -8,18 +8,16 @@ import struct
 import sys
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
-from typing import TYPE_CHECKING, Any, TypeAlias
+from typing import Any, TypeAlias
 
 import numpy as np
 
+from tfwire._base.aliases import BytesLike, DecodedValues, SupportsSerialize
 from tfwire._base.errors import ParseError
 from tfwire._base.native import adopt, check, ffi, lib, new_error, text
 from tfwire._base.strings import as_message, message_slices
+from tfwire._examples.column_types import Messages
 from tfwire._examples.values import BYTES, FLOAT, INT64, Array
-
-if TYPE_CHECKING:
-    from tfwire._base.aliases import BytesLike, DecodedValues, SupportsSerialize
-    from tfwire._examples.column_types import Messages
 
 
 def decode_example(serialized: BytesLike | SupportsSerialize) -> dict[str, DecodedValues]:

@@ -2,18 +2,16 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
+from tfwire._base.aliases import BytesLike, DTypeLike, Strings
 from tfwire._base.arguments import boolean, integer
 from tfwire._base.strings import checked_column
+from tfwire._examples.column_types import BytesColumn
 from tfwire._examples.dtypes import STRING, from_wire, to_numpy_dtype, wire_dtype
 from tfwire._examples.protobuf import byte_string, byte_strings
-
-if TYPE_CHECKING:
-    from tfwire._base.aliases import BytesLike, DTypeLike, Strings
-    from tfwire._examples.column_types import BytesColumn
 
 Array = np.ndarray[Any, Any]
 Dtype = np.dtype[Any]

@@ -9,6 +9,15 @@ from typing import TYPE_CHECKING, Any, Literal, TypeVar, overload
 
 import numpy as np
 
+from tfwire._base.aliases import (
+    BytesAs,
+    BytesLike,
+    Integer,
+    Number,
+    Row,
+    SupportsArrow,
+    SupportsNumpy,
+)
 from tfwire._base.arguments import boolean, choice, integer
 from tfwire._examples.arrow_import import is_arrow
 from tfwire._examples.arrow_tables import batches_of_table
@@ -40,15 +49,6 @@ from tfwire._examples.values import (
 
 if TYPE_CHECKING:
     from tfwire import train
-    from tfwire._base.aliases import (
-        BytesAs,
-        BytesLike,
-        Integer,
-        Number,
-        Row,
-        SupportsArrow,
-        SupportsNumpy,
-    )
 
 Made = TypeVar("Made")
 

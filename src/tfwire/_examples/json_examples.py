@@ -13,20 +13,18 @@ import base64
 import json
 import re
 from collections.abc import Callable
-from typing import TYPE_CHECKING, Any, overload
+from typing import Any, overload
 
 import numpy as np
 from google.protobuf import json_format
 from google.protobuf.message import Message
 
 from tfwire import train
+from tfwire._base.aliases import Array, BytesLike, Strings, SupportsNumpy, SupportsSerialize
 from tfwire._base.arguments import integer
 from tfwire._base.errors import ParseError, parser_said
 from tfwire._base.text import quoted
 from tfwire._examples.protobuf import byte_string, byte_strings, parse_message
-
-if TYPE_CHECKING:
-    from tfwire._base.aliases import Array, BytesLike, Strings, SupportsNumpy, SupportsSerialize
 
 _BASE64 = re.compile(r"[A-Za-z0-9+/_-]*={0,2}")  # either alphabet
 _NUMBER = re.compile(r"[+-]?([0-9]+\.?[0-9]*|\.[0-9]+)([eE][+-]?[0-9]+)?")

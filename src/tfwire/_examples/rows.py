@@ -2,16 +2,14 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
+from tfwire._base.aliases import IntegerArray
 from tfwire._base.arguments import as_index, refuse_unordered, slice_indices
 from tfwire._base.arrays import int64_array
 from tfwire._base.strings import to_splits
-
-if TYPE_CHECKING:
-    from tfwire._base.aliases import IntegerArray
 
 Array = np.ndarray[Any, Any]
 

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import math
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
+from tfwire._base.aliases import BytesLike, DTypeLike, SupportsSerialize, Value
 from tfwire._base.arguments import integer
 from tfwire._base.errors import ParseError
 from tfwire._base.strings import as_array, as_buffer, first_leaf
@@ -22,9 +23,6 @@ from tfwire._examples.dtypes import (
     wire_dtype,
 )
 from tfwire._examples.protobuf import byte_string, byte_strings, message_classes, parse_message
-
-if TYPE_CHECKING:
-    from tfwire._base.aliases import BytesLike, DTypeLike, SupportsSerialize, Value
 
 Array = np.ndarray[Any, Any]
 Dtype = np.dtype[Any]

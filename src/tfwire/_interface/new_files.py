@@ -14,8 +14,9 @@ import shutil
 import uuid
 from collections.abc import Callable, Iterable, Sequence
 from types import TracebackType
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import Any, Protocol
 
+from tfwire._base.aliases import AnyPath, CompressionType
 from tfwire._base.text import show_path
 from tfwire._records.files.byte_sinks import replace_file as replace_file
 from tfwire._records.files.compression import compression_name
@@ -28,9 +29,6 @@ from tfwire._records.shards.shard_names import (
     some_names_of_shards as some_names_of_shards,
 )
 from tfwire._records.writing.writer import TFRecordWriter
-
-if TYPE_CHECKING:
-    from tfwire._base.aliases import AnyPath, CompressionType
 
 _NAME_ENDINGS = {"": ".tfrecord", "GZIP": ".tfrecord.gz", "ZLIB": ".tfrecord.zlib"}
 

@@ -14,10 +14,17 @@ import contextlib
 import io
 import os
 from collections.abc import Iterable, Iterator
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
+from tfwire._base.aliases import (
+    Array,
+    DetectedCompressionType,
+    OnCorrupt,
+    RemotePath,
+    StorageOptions,
+)
 from tfwire._base.arguments import boolean, integer
 from tfwire._base.errors import DataLossError, warn
 from tfwire._parsing.parse_file import ParsingOptions as ParsingOptions
@@ -32,15 +39,6 @@ from tfwire._records.reading.damage import RecordPosition
 from tfwire._records.reading.open_source import input_paths
 from tfwire._records.reading.options import make_options
 from tfwire.arrow import ArrowReader, RecordBatch
-
-if TYPE_CHECKING:
-    from tfwire._base.aliases import (
-        Array,
-        DetectedCompressionType,
-        OnCorrupt,
-        RemotePath,
-        StorageOptions,
-    )
 
 # Records from which the mean length of others is guessed.
 _SAMPLE = 64

@@ -5,11 +5,23 @@ from __future__ import annotations
 from abc import abstractmethod
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from typing import TYPE_CHECKING, Any, Generic, TypeVar, overload
+from typing import Any, Generic, TypeVar, overload
 
+from tfwire._base.aliases import (
+    BytesAs,
+    BytesLike,
+    DetectedCompressionType,
+    Input,
+    OnCorrupt,
+    OnParseError,
+    Out,
+    StorageOptions,
+    SupportsSerialize,
+)
 from tfwire._base.arguments import boolean, choice, integer
 from tfwire._base.native import lib
 from tfwire._base.strings import Spans, message_slices
+from tfwire._examples.column_types import Messages
 from tfwire._parsing.failure import ParseFailure, Place, message_keys, parse_error
 from tfwire._parsing.features import FixedLenFeature
 from tfwire._parsing.fields import Column, with_objects
@@ -27,26 +39,10 @@ from tfwire._parsing.spec import Plan
 from tfwire._parsing.split_batches import results_of_batches
 from tfwire._records.files.compression import either_word
 from tfwire._records.reading.batch_reader import BatchReader
+from tfwire._records.reading.damage import RecordPosition
 from tfwire._records.reading.options import make_options
 from tfwire._records.reading.publishing_markers import Markers
 from tfwire._records.reading.unit_block import Block
-
-if TYPE_CHECKING:
-    from typing_extensions import Self
-
-    from tfwire._base.aliases import (
-        BytesAs,
-        BytesLike,
-        DetectedCompressionType,
-        Input,
-        OnCorrupt,
-        OnParseError,
-        Out,
-        StorageOptions,
-        SupportsSerialize,
-    )
-    from tfwire._examples.column_types import Messages
-    from tfwire._records.reading.damage import RecordPosition
 
 # Bytes of a file read at a time. Less would fit the L2 cache, but every read costs some Python.
 _BUFFER_SIZE = 1 << 21
@@ -54,6 +50,7 @@ _BUFFER_SIZE = 1 << 21
 
 Batch = TypeVar("Batch")
 Single = TypeVar("Single")
+P = TypeVar("P", bound="BaseParser[Any, Any]")
 
 
 def _unchanged(value: Any) -> Any:
@@ -102,7 +99,7 @@ class BaseParser(Generic[Batch, Single]):
         self._single_sessions: list[SingleSession] = []
 
     @classmethod
-    def _of(cls, schemas: Sequence[Schema | None]) -> Self:
+    def _of(cls: type[P], schemas: Sequence[Schema | None]) -> P:
         """A parser of compiled specifications."""
         parser = cls.__new__(cls)
         parser._start(schemas, "object", False)

@@ -8,20 +8,14 @@ from __future__ import annotations
 
 import reprlib
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias
+from typing import Any, NamedTuple, TypeAlias
 
 import numpy as np
 
+from tfwire._base.aliases import DTypeLike, Shape, Value
 from tfwire._base.errors import public
 from tfwire._base.text import quoted, show_key
 from tfwire._examples.dtypes import data_type_number
-
-if TYPE_CHECKING:
-    from tfwire._base.aliases import DTypeLike, Shape, Value
-
-    DenseFeature: TypeAlias = "FixedLenFeature | FixedLenSequenceFeature"
-    AnySparseFeature: TypeAlias = "VarLenFeature | SparseFeature"
-    Feature: TypeAlias = "DenseFeature | AnySparseFeature | RaggedFeature"
 
 
 class DType:
@@ -412,6 +406,11 @@ class RaggedFeature(_RaggedFields):
             raise TypeError(f"Argument `validate` must be a bool; got {_shown(validate)}")
         held = tuple(_as_partition(partition) for partition in partitions)
         return super().__new__(cls, dtype, value_key, held, row_splits_dtype, validate)
+
+
+DenseFeature: TypeAlias = FixedLenFeature | FixedLenSequenceFeature
+AnySparseFeature: TypeAlias = VarLenFeature | SparseFeature
+Feature: TypeAlias = DenseFeature | AnySparseFeature | RaggedFeature
 
 
 def _shown(value: Any) -> str:

@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import reprlib
 from collections.abc import Iterable, Mapping
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import Any, NamedTuple
 
+from tfwire._base.aliases import DetectedCompressionType, Input, OnCorrupt, StorageOptions
 from tfwire._base.arguments import integer
 from tfwire._base.errors import public, warn
 from tfwire._base.text import html_of, quoted
 from tfwire._parsing.features import (
+    Feature,
     FixedLenFeature,
     FixedLenSequenceFeature,
     VarLenFeature,
@@ -18,10 +20,6 @@ from tfwire._parsing.features import (
 from tfwire._parsing.survey import FeatureSurvey, Survey, survey_files
 from tfwire._records.files.compression import either_word
 from tfwire._records.reading.open_source import input_paths
-
-if TYPE_CHECKING:
-    from tfwire._base.aliases import DetectedCompressionType, Input, OnCorrupt, StorageOptions
-    from tfwire._parsing.features import Feature
 
 
 class FeatureStatistics(NamedTuple):
@@ -44,7 +42,7 @@ class FeatureStatistics(NamedTuple):
 
 
 @public
-class InferredSchema(dict[str, "Feature"]):
+class InferredSchema(dict[str, Feature]):
     """Feature specifications by key, for Parser and the parse functions; printed as code.
 
     Of SequenceExamples these are the context features; ``sequence_features`` are those of the

@@ -5,10 +5,11 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from copy import copy
 from functools import partial
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
+from tfwire._base.aliases import Out
 from tfwire._base.native import SEED, adopt, borrow, check, ffi, lib, new_error
 from tfwire._base.text import quoted
 from tfwire._examples.column_types import BytesColumn
@@ -18,9 +19,6 @@ from tfwire._parsing.fields import Column
 from tfwire._parsing.memory_pool import LARGE, Spare
 from tfwire._parsing.spec import KINDS, Plan, Request
 from tfwire._records.reading.native_batches import Stretch, Window
-
-if TYPE_CHECKING:
-    from tfwire._base.aliases import Out
 
 Array = np.ndarray[Any, Any]
 

@@ -7,30 +7,27 @@ the same with a specification compiled once; they also read files.
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from typing import TYPE_CHECKING, Any, Literal, TypeVar, overload
+from typing import Any, Literal, TypeVar, overload
 
 import numpy as np
+import numpy.typing as npt
 
+from tfwire._base.aliases import (
+    AnyFeature,
+    Array,
+    BytesAs,
+    BytesLike,
+    Names,
+    SupportsSerialize,
+    Value,
+)
 from tfwire._base.errors import public
+from tfwire._examples.column_types import Messages, RaggedTensor, SparseTensor
 from tfwire._parsing.base_parser import BaseParser, Batch, Single
+from tfwire._parsing.features import AnySparseFeature, DenseFeature, RaggedFeature
 from tfwire._parsing.fields import Column
 from tfwire._parsing.spec_cache import Compiled, compiled_example, compiled_sequence
 from tfwire._parsing.split_batches import lengths_of_batches
-
-if TYPE_CHECKING:
-    import numpy.typing as npt
-
-    from tfwire._base.aliases import (
-        AnyFeature,
-        Array,
-        BytesAs,
-        BytesLike,
-        Names,
-        SupportsSerialize,
-        Value,
-    )
-    from tfwire._examples.column_types import Messages, RaggedTensor, SparseTensor
-    from tfwire._parsing.features import AnySparseFeature, DenseFeature, RaggedFeature
 
 Key = TypeVar("Key")
 ColumnType = TypeVar("ColumnType")
@@ -116,8 +113,8 @@ class Parser(BaseParser[Batch, Single]):
 @public
 class SequenceParser(
     BaseParser[
-        tuple[dict[Key, ColumnType], dict[Key, ColumnType], dict[Key, "npt.NDArray[np.int64]"]],
-        tuple[dict[Key, "Value"], dict[Key, "Value"]],
+        tuple[dict[Key, ColumnType], dict[Key, ColumnType], dict[Key, npt.NDArray[np.int64]]],
+        tuple[dict[Key, Value], dict[Key, Value]],
     ]
 ):
     """Parses SequenceExamples by two specifications. Threads may share it; it pickles.

@@ -8,8 +8,9 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
+from tfwire._base.aliases import AnyFeature, AnyPath
 from tfwire._base.arguments import file_path, integer
 from tfwire._base.errors import parser_said
 from tfwire._base.text import printable, shorten, show_path
@@ -18,9 +19,6 @@ from tfwire._parsing.features_json import from_tfds, to_tfds
 from tfwire._parsing.infer import InferredSchema
 from tfwire._parsing.schema_pbtxt import from_pbtxt, to_pbtxt
 from tfwire._records.files.byte_sinks import replace_file
-
-if TYPE_CHECKING:
-    from tfwire._base.aliases import AnyFeature, AnyPath
 
 _MAX_SIZE = 1 << 26  # bytes of a schema file; bounds what is read of an endless device
 

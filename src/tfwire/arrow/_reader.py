@@ -6,8 +6,18 @@ import errno
 import os
 from collections.abc import Iterable, Iterator, Sequence
 from importlib import import_module
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
+from tfwire._base.aliases import (
+    BinaryAs,
+    DetectedCompressionType,
+    Input,
+    OnCorrupt,
+    RemotePath,
+    StorageOptions,
+    TableFeatures,
+    Value,
+)
 from tfwire._base.arguments import boolean, choice, column_names, integer
 from tfwire._base.errors import Error, ParseError
 from tfwire._base.native import ffi, new_struct
@@ -25,18 +35,6 @@ from tfwire._records.reading.options import make_options
 from tfwire.arrow._capsules import schema_capsule, stream_capsule
 from tfwire.arrow._layout import BINARY_TYPES, TableLayout
 from tfwire.arrow._parsed_batches import BatchParser, RecordBatch
-
-if TYPE_CHECKING:
-    from tfwire._base.aliases import (
-        BinaryAs,
-        DetectedCompressionType,
-        Input,
-        OnCorrupt,
-        RemotePath,
-        StorageOptions,
-        TableFeatures,
-        Value,
-    )
 
 _BATCH_SIZE = 65536
 

@@ -8,15 +8,13 @@ import zlib
 from collections.abc import Callable
 from functools import partial
 from importlib import import_module
-from typing import TYPE_CHECKING, Any, Literal, NamedTuple, overload
+from typing import Any, Literal, NamedTuple, overload
 
+from tfwire._base.aliases import Compression, CompressionType
 from tfwire._base.arguments import integer
 from tfwire._base.errors import public
 from tfwire._base.native import lib
 from tfwire._base.text import show_key
-
-if TYPE_CHECKING:
-    from tfwire._base.aliases import Compression, CompressionType
 
 try:
     fast_zlib: Any = import_module("isal.isal_zlib")

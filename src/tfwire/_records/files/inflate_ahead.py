@@ -11,18 +11,16 @@ import contextlib
 import os
 from collections import deque
 from collections.abc import Iterator
-from typing import TYPE_CHECKING, Any, Literal, NamedTuple
+from typing import Any, Literal, NamedTuple
 
 from tfwire._base import system
+from tfwire._base.aliases import Compression
 from tfwire._base.workers import Workers
 from tfwire._records.files.byte_sources import FileSource, Source, open_regular
 from tfwire._records.files.compression import DETECT_SIZE, Detected, detect_compression
 from tfwire._records.files.inflate import InflatedSource, StreamDamage
 from tfwire._records.files.paths import is_path
 from tfwire._records.files.urls import is_url
-
-if TYPE_CHECKING:
-    from tfwire._base.aliases import Compression
 
 # Bytes to inflate at a time, and before a thread is started.
 _UNIT = 1 << 20

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, Literal
+from typing import Any, Literal
 
 import numpy as np
 
+from tfwire._base.aliases import Compression
 from tfwire._base.native import DAMAGE_REASONS, check, ffi, lib, new_error
 from tfwire._base.parallel_map import Check, never_stopped
 from tfwire._records.files.byte_sources import FileSource
@@ -14,9 +15,6 @@ from tfwire._records.reading.batch_reader import BatchReader
 from tfwire._records.reading.damage import Reading
 from tfwire._records.reading.native_batches import span_table
 from tfwire._records.reading.options import make_options
-
-if TYPE_CHECKING:
-    from tfwire._base.aliases import Compression
 
 Array = np.ndarray[Any, Any]
 _WALK_BYTES = 1 << 18

@@ -3,19 +3,17 @@
 from __future__ import annotations
 
 import os
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import Any, Protocol
 
 import numpy as np
 
 from tfwire._base import system
+from tfwire._base.aliases import Compression
 from tfwire._base.native import lib
 from tfwire._records.files.byte_sources import FileSource
 from tfwire._records.index.index_files import stale
 from tfwire._records.index.offset_checks import file_identity
 from tfwire._records.remote.random_ranges import RemoteFile
-
-if TYPE_CHECKING:
-    from tfwire._base.aliases import Compression
 
 Array = np.ndarray[Any, Any]
 _SAMPLES = 64  # places that the fingerprint of a file is computed from

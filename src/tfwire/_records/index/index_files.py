@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import os
 import struct
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
+from tfwire._base.aliases import Compression, StorageOptions
 from tfwire._base.errors import DataLossError
 from tfwire._base.native import ffi, lib
 from tfwire._base.text import show_path
@@ -21,9 +22,6 @@ from tfwire._records.reading.open_source import input_paths
 from tfwire._records.remote.objects import RemoteObject
 from tfwire._records.remote.random_ranges import RemoteFile
 from tfwire._records.remote.upload import RemoteSink
-
-if TYPE_CHECKING:
-    from tfwire._base.aliases import Compression, StorageOptions
 
 
 def indexed_path(name: str, path: Any, storage_options: StorageOptions = None) -> Path:

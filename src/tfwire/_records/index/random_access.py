@@ -9,10 +9,11 @@ from abc import abstractmethod
 from bisect import bisect_right
 from collections import OrderedDict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from typing import TYPE_CHECKING, Any, TypeVar, overload
+from typing import Any, TypeVar, overload
 
 import numpy as np
 
+from tfwire._base.aliases import AnyPath, StorageOptions
 from tfwire._base.arguments import as_index, integer, slice_indices
 from tfwire._base.arrays import int64_array
 from tfwire._base.errors import DataLossError, public, warn
@@ -28,9 +29,6 @@ from tfwire._records.index.record_index import RecordIndex
 from tfwire._records.index.remote_records import RemoteAccess
 from tfwire._records.reading.publishing_markers import Markers
 from tfwire._records.remote.random_ranges import RemoteFile
-
-if TYPE_CHECKING:
-    from tfwire._base.aliases import AnyPath, StorageOptions
 
 Array = np.ndarray[Any, Any]
 R = TypeVar("R", bound="_Records")

@@ -7,10 +7,17 @@ import errno
 import os
 import shutil
 from collections.abc import Iterable
-from typing import TYPE_CHECKING, Any, ClassVar, Literal
+from typing import Any, ClassVar, Literal
 
 import numpy as np
 
+from tfwire._base.aliases import (
+    AnyPath,
+    Compression,
+    DetectedCompressionType,
+    IntegerArray,
+    StorageOptions,
+)
 from tfwire._base.arguments import boolean, integer
 from tfwire._base.arrays import int64_array
 from tfwire._base.errors import public
@@ -47,15 +54,6 @@ from tfwire._records.index.offset_checks import file_identity, save_identity
 from tfwire._records.reading.damage import Reading
 from tfwire._records.remote.random_ranges import RemoteFile
 from tfwire._records.remote.read_ahead import RemoteSource
-
-if TYPE_CHECKING:
-    from tfwire._base.aliases import (
-        AnyPath,
-        Compression,
-        DetectedCompressionType,
-        IntegerArray,
-        StorageOptions,
-    )
 
 Array = np.ndarray[Any, Any]
 

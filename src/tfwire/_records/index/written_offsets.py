@@ -5,10 +5,11 @@ from __future__ import annotations
 import errno
 import os
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
+from tfwire._base.aliases import Compression, CompressionType
 from tfwire._base.native import check, ffi, lib, new_error
 from tfwire._records.files.byte_sinks import Sink
 from tfwire._records.files.compression import compression_name
@@ -17,9 +18,6 @@ from tfwire._records.files.urls import ObjectPath
 from tfwire._records.frames import FRAME
 from tfwire._records.index.index_files import offsets_of_lengths
 from tfwire._records.index.record_index import RecordIndex
-
-if TYPE_CHECKING:
-    from tfwire._base.aliases import Compression, CompressionType
 
 Array = np.ndarray[Any, Any]
 

@@ -5,19 +5,17 @@ from __future__ import annotations
 import os
 from collections.abc import Iterable
 from itertools import repeat
-from typing import TYPE_CHECKING, Any, ClassVar, Literal, NamedTuple
+from typing import Any, ClassVar, Literal, NamedTuple
 
 import numpy as np
 
+from tfwire._base.aliases import Compression
 from tfwire._base.errors import DataLossError, public
 from tfwire._base.native import DAMAGE_REASONS, damaged_record_error, ffi, lib
 from tfwire._base.text import show_path
 from tfwire._records.files.inflate import StreamDamage
 from tfwire._records.files.paths import Path
 from tfwire._records.files.urls import INDEX_SUFFIX
-
-if TYPE_CHECKING:
-    from tfwire._base.aliases import Compression
 
 _KEPT_REGIONS = lib.TFW_MOST_REGIONS
 # A tfw_region.

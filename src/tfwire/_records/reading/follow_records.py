@@ -8,8 +8,9 @@ import time
 from collections.abc import Iterator
 from contextlib import suppress
 from queue import Empty, SimpleQueue
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
+from tfwire._base.aliases import DetectedCompressionType, RemotePath, StorageOptions
 from tfwire._base.arguments import seconds
 from tfwire._base.errors import DataLossError
 from tfwire._base.shared_iterator import SharedIterator
@@ -22,9 +23,6 @@ from tfwire._records.reading.damage import RecordPosition, display_name
 from tfwire._records.reading.open_source import open_source
 from tfwire._records.reading.options import ReadOptions, as_position, make_options
 from tfwire._records.reading.read_records import ChainedRecords
-
-if TYPE_CHECKING:
-    from tfwire._base.aliases import DetectedCompressionType, RemotePath, StorageOptions
 
 _BEGIN = 4096  # bytes at the beginning of a followed file that are compared
 _LONGEST_WAIT = 1e6  # seconds; Python refuses to wait much longer

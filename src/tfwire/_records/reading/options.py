@@ -3,15 +3,13 @@
 from __future__ import annotations
 
 import enum
-from typing import TYPE_CHECKING, Any, Literal, NamedTuple
+from typing import Any, Literal, NamedTuple
 
+from tfwire._base.aliases import Compression
 from tfwire._base.arguments import boolean, choice, integer
 from tfwire._base.native import lib
 from tfwire._records.files.compression import compression_name
 from tfwire._records.reading.damage import RecordPosition
-
-if TYPE_CHECKING:
-    from tfwire._base.aliases import Compression
 
 
 class _Policy(enum.Enum):

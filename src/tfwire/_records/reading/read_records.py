@@ -7,8 +7,9 @@ import os
 import sys
 import threading
 from collections.abc import Iterable, Iterator
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
+from tfwire._base.aliases import DetectedCompressionType, Input, OnCorrupt, StorageOptions
 from tfwire._base.arguments import integer
 from tfwire._base.errors import public
 from tfwire._records.files.compression import either_word
@@ -17,14 +18,6 @@ from tfwire._records.reading.damage import RecordPosition, SkippedRegions, TornT
 from tfwire._records.reading.options import make_options
 from tfwire._records.reading.publishing_markers import Markers
 from tfwire._records.reading.receipts import Receipt
-
-if TYPE_CHECKING:
-    from tfwire._base.aliases import (
-        DetectedCompressionType,
-        Input,
-        OnCorrupt,
-        StorageOptions,
-    )
 
 # Threads share the itertools.chain that __iter__ returns, which has no lock of its own: without a
 # GIL, __next__ needs one.

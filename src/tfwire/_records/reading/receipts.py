@@ -5,15 +5,13 @@ from __future__ import annotations
 import contextlib
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Literal
+from typing import Any, Literal
 
+from tfwire._base.aliases import Record
 from tfwire._base.errors import public
 from tfwire._base.native import check, ffi, lib, new_error, new_struct
 from tfwire._base.parallel_map import Check, never_stopped
 from tfwire._records.reading.open_source import open_source
-
-if TYPE_CHECKING:
-    from tfwire._base.aliases import Record
 
 _MODULUS = 2**64
 

@@ -6,8 +6,9 @@ import contextlib
 import io
 import sys
 from bisect import bisect_left
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
+from tfwire._base.aliases import Compression
 from tfwire._base.errors import DataLossError
 from tfwire._base.native import DAMAGE_REASONS, check, ffi, lib, new_error, new_struct
 from tfwire._records.files.byte_sources import FileSource, ObjectSource, Source
@@ -39,9 +40,6 @@ from tfwire._records.reading.native_batches import (
 from tfwire._records.reading.options import AS_TENSORFLOW, POLICIES, ReadOptions
 from tfwire._records.reading.receipts import Summary, Tally
 from tfwire._records.reading.unit_block import Block
-
-if TYPE_CHECKING:
-    from tfwire._base.aliases import Compression
 
 _BEGINNING = RecordPosition()
 # Mean bytes of a record from which on only the native reader reads a file.

@@ -5,8 +5,9 @@ from __future__ import annotations
 import contextlib
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
+from tfwire._base.aliases import Compression, DetectedCompressionType, Input, StorageOptions
 from tfwire._base.arguments import boolean, integer
 from tfwire._base.errors import DataLossError, public
 from tfwire._base.native import ffi, new_struct
@@ -19,14 +20,6 @@ from tfwire._records.reading.open_source import input_paths, one_input, open_sou
 from tfwire._records.reading.options import make_options
 from tfwire._records.reading.receipts import Receipt, Summary, crc32c_of_file
 from tfwire._records.reading.record_file import RecordFile
-
-if TYPE_CHECKING:
-    from tfwire._base.aliases import (
-        Compression,
-        DetectedCompressionType,
-        Input,
-        StorageOptions,
-    )
 
 _BUFFER_BYTES = 1 << 20  # long records are moved less often, and nothing else needs the cache
 _BYTES_PER_SUMMARY = 1 << 24  # of one call into C; an interrupt is handled between calls

@@ -9,8 +9,16 @@ from contextlib import closing
 from itertools import starmap
 from threading import Semaphore
 from types import TracebackType
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
+from tfwire._base.aliases import (
+    CompressionType,
+    Record,
+    RemotePath,
+    Row,
+    StorageOptions,
+    SupportsArrow,
+)
 from tfwire._base.arguments import boolean, integer, size_in_bytes
 from tfwire._base.errors import public
 from tfwire._records.files.compression import either_word
@@ -28,16 +36,6 @@ from tfwire._records.shards.shard_files import LocalShards, RemoteShards
 from tfwire._records.shards.shard_names import names_of_shards, some_names_of_shards
 from tfwire._records.writing.writer import TFRecordWriter, write_payloads
 from tfwire._records.writing.writer_base import WriterBase, copy_error
-
-if TYPE_CHECKING:
-    from tfwire._base.aliases import (
-        CompressionType,
-        Record,
-        RemotePath,
-        Row,
-        StorageOptions,
-        SupportsArrow,
-    )
 
 _MAX_TASKS = 8  # tasks that may wait for a thread, some hundred KiB of records each
 # Bytes of columns to have for each of many shards: opening its file takes as long as encoding them.

@@ -7,8 +7,15 @@ import errno
 import os
 import shutil
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
+from tfwire._base.aliases import (
+    AnyPath,
+    Compression,
+    DetectedCompressionType,
+    Input,
+    StorageOptions,
+)
 from tfwire._base.arguments import boolean
 from tfwire._base.errors import DataLossError, public
 from tfwire._base.native import new_struct
@@ -22,15 +29,6 @@ from tfwire._records.reading.damage import FlippedBits, SkippedRegions, display_
 from tfwire._records.reading.open_source import one_input, open_source
 from tfwire._records.reading.options import make_options
 from tfwire._records.reading.record_file import RecordFile
-
-if TYPE_CHECKING:
-    from tfwire._base.aliases import (
-        AnyPath,
-        Compression,
-        DetectedCompressionType,
-        Input,
-        StorageOptions,
-    )
 
 
 @public

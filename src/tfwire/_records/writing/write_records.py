@@ -4,14 +4,11 @@ from __future__ import annotations
 
 import itertools
 from collections.abc import Iterable
-from typing import TYPE_CHECKING
 
+from tfwire._base.aliases import CompressionType, Output, Record, StorageOptions
 from tfwire._records.files.compression import either_word
 from tfwire._records.frames import as_records, chunks
 from tfwire._records.writing.writer import TFRecordWriter
-
-if TYPE_CHECKING:
-    from tfwire._base.aliases import CompressionType, Output, Record, StorageOptions
 
 
 def write_records(

@@ -10,10 +10,12 @@ from contextlib import closing
 from functools import partial
 from itertools import accumulate
 from types import TracebackType
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import Any, NamedTuple
 
+from tfwire._base.aliases import CompressionType, Output, Record, Row, StorageOptions, SupportsArrow
 from tfwire._base.arguments import boolean, integer
 from tfwire._base.errors import public
+from tfwire._records.files.byte_sinks import Sink
 from tfwire._records.files.compression import either_word
 from tfwire._records.files.urls import ObjectPath, with_storage_options
 from tfwire._records.frames import (
@@ -30,17 +32,6 @@ from tfwire._records.index.written_offsets import indexing
 from tfwire._records.reading.receipts import Receipt, Tally
 from tfwire._records.writing.open_sink import open_sink
 from tfwire._records.writing.writer_base import WriterBase
-
-if TYPE_CHECKING:
-    from tfwire._base.aliases import (
-        CompressionType,
-        Output,
-        Record,
-        Row,
-        StorageOptions,
-        SupportsArrow,
-    )
-    from tfwire._records.files.byte_sinks import Sink
 
 _COLLECTED_BYTES = 1 << 18  # before they are framed and written
 # A chunk with at least this many rows or records is written directly; a smaller one is collected.
