@@ -80,7 +80,7 @@ def decode_raw(
         raise DtypeError(str(error)) from None
 
 
-def sparse_to_dense(
+def to_dense(
     sp_input: Any, default_value: Any = None, validate_indices: bool = True, name: Any = None
 ) -> Tensor:
     """A SparseTensor as a dense one, with the default (0 or b"") where there is no value.
@@ -131,7 +131,7 @@ def sparse_to_indicator(sp_input: Any, vocab_size: int, name: str | None = None)
     return Tensor._of(found)
 
 
-def to_dense_v1(
+def sparse_to_dense(
     sparse_indices: Any,
     output_shape: Any,
     sparse_values: Any,

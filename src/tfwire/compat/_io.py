@@ -338,12 +338,12 @@ class GFile(Explained):
         self.close()
 
 
-gfile: Namespace = Namespace(
+io_gfile: Namespace = Namespace(
     "io.gfile",
     *(GFile, copy, exists, glob, isdir, join, listdir, makedirs, mkdir),
     *(remove, rename, rmtree, stat, walk),
 )
-gfile_v1: Namespace = Namespace(
+gfile: Namespace = Namespace(
     "gfile",
     GFile,
     FastGFile=GFile,

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
 
@@ -25,7 +25,89 @@ from tfwire.compat._constants import (
 from tfwire.compat._errors import DtypeError, Explained, as_argument_error, refusing_arguments
 from tfwire.typing import DType
 
+# ---- Operators ----------------------------------------------------------------------------------
+# Kinds of dtype for which the ufuncs of the operators never warn, so that errstate is not needed.
+_SILENT = "biuO"
 
+
+def like(value: Any, array: Array) -> Array:
+    """A value in the dtype of an array.
+
+    Raises:
+        DtypeError: The value is a tensor of another dtype, or does not fit.
+    """
+    try:
+        return to_array(value, array.dtype)
+    except TypeError as error:
+        raise DtypeError(str(error)) from None
+
+
+def binary(function: Callable[[Any, Any], Any], kinds: str, x: Array, y: Array) -> Tensor:
+    """A function of two arrays of one dtype, broadcast against each other.
+
+    Raises:
+        InvalidArgumentError: The kind of dtype is not one of ``kinds``, or the shapes do not fit.
+    """
+    check_kind(x, kinds)
+    try:
+        if type(function) is np.ufunc and x.dtype.kind in _SILENT:
+            return Tensor._of(function(x, y))
+        with np.errstate(all="ignore"):
+            return Tensor._of(function(x, y))
+    except (ValueError, IndexError, TypeError) as error:
+        raise as_argument_error(error) from error
+
+
+def _operand(tensor: Tensor) -> Any:
+    """The value of a tensor for a ufunc: an array, or a numpy scalar, which costs less to make."""
+    return to_array(tensor) if type(tensor._value) is bytes else tensor._value
+
+
+_Binary = Callable[["Tensor", Any], "Tensor"]
+_Unary = Callable[["Tensor"], "Tensor"]
+
+
+def _operator(name: str, reflected: bool = False) -> _Binary:
+    function, kinds = OPERATORS[name]
+
+    def forward(self: Tensor, other: Any) -> Tensor:
+        mine = _operand(self)
+        return binary(function, kinds, mine, like(other, mine))
+
+    def backward(self: Tensor, other: Any) -> Tensor:
+        mine = _operand(self)
+        return binary(function, kinds, like(other, mine), mine)
+
+    return backward if reflected else forward
+
+
+def _comparison(function: Callable[[Any, Any], Any]) -> Callable[[Tensor, Any], Any]:
+    different = function is np.not_equal
+
+    def compare(self: Tensor, other: Any) -> Any:
+        if other is None:
+            return different
+        mine = to_array(self)
+        theirs = like(other, mine)
+        try:
+            np.broadcast_shapes(mine.shape, theirs.shape)
+        except ValueError:
+            return Tensor(different)
+        return Tensor._of(function(mine, theirs))
+
+    return compare
+
+
+def _unary(function: Callable[[Any], Any], kinds: str) -> _Unary:
+    def compute(self: Tensor) -> Tensor:
+        array = to_array(self)
+        check_kind(array, kinds)
+        return Tensor._of(function(array))
+
+    return compute
+
+
+# ---- Tensor --------------------------------------------------------------------------------------
 class Tensor(Explained, Held):
     """A value with ``numpy()``, ``shape`` and ``dtype``; arithmetic and indexing give tensors.
 
@@ -41,38 +123,6 @@ class Tensor(Explained, Held):
     _tf_name = "Tensor"
     __slots__ = ()
     __array_priority__ = 100
-
-    if TYPE_CHECKING:  # made below, in loops
-
-        def __add__(self, other: Any) -> Tensor: ...
-        def __radd__(self, other: Any) -> Tensor: ...
-        def __sub__(self, other: Any) -> Tensor: ...
-        def __rsub__(self, other: Any) -> Tensor: ...
-        def __mul__(self, other: Any) -> Tensor: ...
-        def __rmul__(self, other: Any) -> Tensor: ...
-        def __truediv__(self, other: Any) -> Tensor: ...
-        def __rtruediv__(self, other: Any) -> Tensor: ...
-        def __floordiv__(self, other: Any) -> Tensor: ...
-        def __rfloordiv__(self, other: Any) -> Tensor: ...
-        def __mod__(self, other: Any) -> Tensor: ...
-        def __rmod__(self, other: Any) -> Tensor: ...
-        def __pow__(self, other: Any) -> Tensor: ...
-        def __rpow__(self, other: Any) -> Tensor: ...
-        def __and__(self, other: Any) -> Tensor: ...
-        def __rand__(self, other: Any) -> Tensor: ...
-        def __or__(self, other: Any) -> Tensor: ...
-        def __ror__(self, other: Any) -> Tensor: ...
-        def __xor__(self, other: Any) -> Tensor: ...
-        def __rxor__(self, other: Any) -> Tensor: ...
-        def __matmul__(self, other: Any) -> Tensor: ...
-        def __rmatmul__(self, other: Any) -> Tensor: ...
-        def __lt__(self, other: Any) -> Tensor: ...
-        def __le__(self, other: Any) -> Tensor: ...
-        def __gt__(self, other: Any) -> Tensor: ...
-        def __ge__(self, other: Any) -> Tensor: ...
-        def __neg__(self) -> Tensor: ...
-        def __abs__(self) -> Tensor: ...
-        def __invert__(self) -> Tensor: ...
 
     def __init__(self, value: Any, dtype: Any = None) -> None:
         self._value = to_numpy(value, numpy_dtype(dtype))
@@ -158,6 +208,39 @@ class Tensor(Explained, Held):
         with refusing_arguments(IndexError):
             return Tensor._of(to_array(self)[tuple(map(_index, keys))])
 
+    # ---- Operators
+    __eq__: ClassVar[Callable[[Tensor, object], Any]] = _comparison(np.equal)
+    __ne__: ClassVar[Callable[[Tensor, object], Any]] = _comparison(np.not_equal)
+    __add__: ClassVar[_Binary] = _operator("add")
+    __radd__: ClassVar[_Binary] = _operator("add", reflected=True)
+    __sub__: ClassVar[_Binary] = _operator("sub")
+    __rsub__: ClassVar[_Binary] = _operator("sub", reflected=True)
+    __mul__: ClassVar[_Binary] = _operator("mul")
+    __rmul__: ClassVar[_Binary] = _operator("mul", reflected=True)
+    __truediv__: ClassVar[_Binary] = _operator("truediv")
+    __rtruediv__: ClassVar[_Binary] = _operator("truediv", reflected=True)
+    __floordiv__: ClassVar[_Binary] = _operator("floordiv")
+    __rfloordiv__: ClassVar[_Binary] = _operator("floordiv", reflected=True)
+    __mod__: ClassVar[_Binary] = _operator("mod")
+    __rmod__: ClassVar[_Binary] = _operator("mod", reflected=True)
+    __pow__: ClassVar[_Binary] = _operator("pow")
+    __rpow__: ClassVar[_Binary] = _operator("pow", reflected=True)
+    __and__: ClassVar[_Binary] = _operator("and")
+    __rand__: ClassVar[_Binary] = _operator("and", reflected=True)
+    __or__: ClassVar[_Binary] = _operator("or")
+    __ror__: ClassVar[_Binary] = _operator("or", reflected=True)
+    __xor__: ClassVar[_Binary] = _operator("xor")
+    __rxor__: ClassVar[_Binary] = _operator("xor", reflected=True)
+    __matmul__: ClassVar[_Binary] = _operator("matmul")
+    __rmatmul__: ClassVar[_Binary] = _operator("matmul", reflected=True)
+    __lt__: ClassVar[_Binary] = _operator("lt")
+    __le__: ClassVar[_Binary] = _operator("le")
+    __gt__: ClassVar[_Binary] = _operator("gt")
+    __ge__: ClassVar[_Binary] = _operator("ge")
+    __neg__: ClassVar[_Unary] = _unary(np.negative, SIGNED)
+    __abs__: ClassVar[_Unary] = _unary(np.abs, SIGNED)
+    __invert__: ClassVar[_Unary] = _unary(np.invert, "biu")
+
     def __hash__(self) -> int:
         raise TypeError("a tensor is not hashable; use its numpy() value")
 
@@ -205,101 +288,6 @@ def _number(key: Any) -> int:
             f"found {type(key).__name__}"
         )
     return int(array)
-
-
-# ---- Operators ----------------------------------------------------------------------------------
-# Kinds of dtype for which the ufuncs of the operators never warn, so that errstate is not needed.
-_SILENT = "biuO"
-
-
-def like(value: Any, array: Array) -> Array:
-    """A value in the dtype of an array.
-
-    Raises:
-        DtypeError: The value is a tensor of another dtype, or does not fit.
-    """
-    try:
-        return to_array(value, array.dtype)
-    except TypeError as error:
-        raise DtypeError(str(error)) from None
-
-
-def binary(function: Callable[[Any, Any], Any], kinds: str, x: Array, y: Array) -> Tensor:
-    """A function of two arrays of one dtype, broadcast against each other.
-
-    Raises:
-        InvalidArgumentError: The kind of dtype is not one of ``kinds``, or the shapes do not fit.
-    """
-    check_kind(x, kinds)
-    try:
-        if type(function) is np.ufunc and x.dtype.kind in _SILENT:
-            return Tensor._of(function(x, y))
-        with np.errstate(all="ignore"):
-            return Tensor._of(function(x, y))
-    except (ValueError, IndexError, TypeError) as error:
-        raise as_argument_error(error) from error
-
-
-def _operand(tensor: Tensor) -> Any:
-    """The value of a tensor for a ufunc: an array, or a numpy scalar, which costs less to make."""
-    return to_array(tensor) if type(tensor._value) is bytes else tensor._value
-
-
-def _operator(name: str, reflected: bool) -> Callable[[Tensor, Any], Tensor]:
-    function, kinds = OPERATORS[name]
-
-    def forward(self: Tensor, other: Any) -> Tensor:
-        mine = _operand(self)
-        return binary(function, kinds, mine, like(other, mine))
-
-    def backward(self: Tensor, other: Any) -> Tensor:
-        mine = _operand(self)
-        return binary(function, kinds, like(other, mine), mine)
-
-    return backward if reflected else forward
-
-
-for _name in OPERATORS:
-    setattr(Tensor, f"__{_name}__", _operator(_name, False))
-    if _name not in ("lt", "le", "gt", "ge"):
-        setattr(Tensor, f"__r{_name}__", _operator(_name, True))
-
-
-def _comparison(function: Callable[[Any, Any], Any]) -> Callable[[Tensor, Any], Any]:
-    different = function is np.not_equal
-
-    def compare(self: Tensor, other: Any) -> Any:
-        if other is None:
-            return different
-        mine = to_array(self)
-        theirs = like(other, mine)
-        try:
-            np.broadcast_shapes(mine.shape, theirs.shape)
-        except ValueError:
-            return Tensor(different)
-        return Tensor._of(function(mine, theirs))
-
-    return compare
-
-
-def _unary(function: Callable[[Any], Any], kinds: str) -> Callable[[Tensor], Tensor]:
-    def compute(self: Tensor) -> Tensor:
-        array = to_array(self)
-        check_kind(array, kinds)
-        return Tensor._of(function(array))
-
-    return compute
-
-
-_SPECIAL = {
-    "__eq__": _comparison(np.equal),
-    "__ne__": _comparison(np.not_equal),
-    "__neg__": _unary(np.negative, SIGNED),
-    "__abs__": _unary(np.abs, SIGNED),
-    "__invert__": _unary(np.invert, "biu"),
-}
-for _name, _method in _SPECIAL.items():
-    setattr(Tensor, _name, _method)
 
 
 # ---- TensorShape --------------------------------------------------------------------------------

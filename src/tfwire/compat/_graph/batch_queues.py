@@ -15,7 +15,7 @@ from tfwire.compat._constants import to_array, to_numpy
 from tfwire.compat._data.dataset import Dataset
 from tfwire.compat._errors import OutOfRangeError
 from tfwire.compat._graph.queues import SessionSource
-from tfwire.compat._graph.session import Evaluation, Next
+from tfwire.compat._graph.session import Evaluation
 from tfwire.compat._ops import boolean_mask
 
 
@@ -83,7 +83,8 @@ def _batched(
     if any(one.keys() != named[0].keys() for one in named):
         raise ValueError(f"the lists or dicts of {name}() must have the same length or keys")
     sets = [tuple(one[key] for key in keys) for one in named]
-    following = parts(Next(_Evaluations(sets, gather, many, keep, name)), tuple(None for _ in keys))
+    batches = _Evaluations(sets, gather, many, keep, name)
+    following = parts(batches.drawn(), tuple(None for _ in keys))
     if isinstance(tensors_list[0], dict):
         return dict(zip(keys, following, strict=True))
     return list(following) if len(following) > 1 else following[0]

@@ -24,7 +24,7 @@ from tfwire.compat._errors import (
 )
 from tfwire.compat._graph.graph_inputs import executing_eagerly, graphs_by_default
 from tfwire.compat._graph.queues import SessionSource
-from tfwire.compat._graph.session import Deferred, Evaluation, Operation, deferred
+from tfwire.compat._graph.session import Deferred, Evaluation, SessionEffect, SessionStep, deferred
 from tfwire.compat._ops import stack
 from tfwire.compat._tensor import Tensor, TensorShape
 from tfwire.typing import DType
@@ -153,7 +153,7 @@ class FIFOQueue(Explained):
         if self._eager is not None:
             found: list[Any] = function(None, *args)
             return found
-        node = _Step(function, *args)
+        node = SessionStep(function, *args)
         found = [node[i] for i in range(len(shapes))]
         for tensor, shape in zip(found, shapes, strict=True):
             tensor.set_shape(shape)
@@ -221,7 +221,7 @@ class FIFOQueue(Explained):
         def act(session: Any, *values: Any) -> Any:
             return method(self._elements(session), *values)
 
-        return _Effect(act, *args)
+        return SessionEffect(act, *args)
 
     def _elements(self, session: Any) -> _Elements:
         if self._eager is not None:
@@ -236,18 +236,6 @@ class GraphFIFOQueue(FIFOQueue):
 
     def _is_of_a_graph(self) -> bool:
         return graphs_by_default()
-
-
-class _Step(Deferred):
-    """What a function makes of the session and of values, once in a run."""
-
-    def _evaluate(self, evaluation: Evaluation) -> Any:
-        args, _ = evaluation.value(self._inputs)
-        return self._function(evaluation.session, *args)
-
-
-class _Effect(_Step, Operation):
-    """The same, for its effect."""
 
 
 _SCALAR = [TensorShape(())]

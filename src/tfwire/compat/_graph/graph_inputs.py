@@ -17,7 +17,7 @@ from tfwire._interface.messages import InvalidArgumentError
 from tfwire._interface.pipelines import map_structure
 from tfwire.compat._calls import parts
 from tfwire.compat._graph.queues import SessionSource
-from tfwire.compat._graph.session import Deferred, Evaluation, Next, Operation, Session
+from tfwire.compat._graph.session import Deferred, Evaluation, Operation, Session, SessionEffect
 from tfwire.compat._tensor import Tensor
 
 
@@ -87,7 +87,7 @@ class GraphIterator(SessionSource):
         structure = self._structure
         if self._dataset is not None:
             structure = map_structure(lambda spec: None, self._dataset.element_spec)
-        return parts(Next(self), structure)
+        return parts(self.drawn(), structure)
 
     @property
     def initializer(self) -> Operation:
@@ -96,20 +96,11 @@ class GraphIterator(SessionSource):
 
     def make_initializer(self, dataset: Any, name: str | None = None) -> Operation:
         """An operation that begins with the elements of a dataset."""
-        return _Begin(self, dataset)
+        return SessionEffect(lambda session: session.begin(self, iter(dataset)))
 
     @property
     def element_spec(self) -> Any:
         return self._dataset.element_spec
-
-
-class _Begin(Operation):
-    def __init__(self, iterator: GraphIterator, dataset: Any) -> None:
-        super().__init__(iter, dataset)
-        self._iterator, self._dataset = iterator, dataset
-
-    def _evaluate(self, evaluation: Evaluation) -> None:
-        evaluation.session.begin(self._iterator, iter(self._dataset))
 
 
 class _Mode:

@@ -22,9 +22,9 @@ from tfwire.compat._errors import Explained, OutOfRangeError
 from tfwire.compat._graph.session import (
     Deferred,
     Evaluation,
-    Next,
     Operation,
     Session,
+    SessionStep,
     session_or_default,
 )
 from tfwire.compat._ops import stack
@@ -51,6 +51,10 @@ class SessionSource(Explained):
     def next_of(self, session: Any) -> Any:
         """The next element, in one session."""
         return session.draw(self)
+
+    def drawn(self) -> SessionStep:
+        """The next element, in the session that runs it."""
+        return SessionStep(self.next_of)
 
 
 def start_queue_runners(
@@ -107,38 +111,29 @@ class Queue(SessionSource):
         """The number of elements before they repeat."""
         return len(Dataset.from_tensor_slices(Evaluation(session).value(self._tensors)))
 
-    def dequeue(self, name: str | None = None) -> Next:
+    def dequeue(self, name: str | None = None) -> Deferred:
         """The next element."""
-        return Next(self)
+        return self.drawn()
 
     def dequeue_many(self, n: int, name: str | None = None) -> Deferred:
         """The next n elements as one tensor."""
-        return _Several(self, n, fewer=False)
+        return SessionStep(self._several, n, False)
 
     def dequeue_up_to(self, n: int, name: str | None = None) -> Deferred:
         """The next n elements as one tensor; fewer at the end."""
-        return _Several(self, n, fewer=True)
+        return SessionStep(self._several, n, True)
+
+    def _several(self, session: Any, n: Any, fewer: bool) -> Any:
+        count = integer("n", to_numpy(n), 1)
+        rows = list(islice(session.iterator(self), count))
+        if len(rows) < count and not (rows and fewer):
+            message = f"{self.name} is closed and has {len(rows)} of {count} elements"
+            raise OutOfRangeError(None, None, message)
+        return stack(rows)
 
     def close(self, cancel_pending_enqueues: bool = False, name: str | None = None) -> Operation:
         """Does nothing."""
         return Operation(lambda: None)
-
-
-class _Several(Deferred):
-    """The next elements that a session draws from a queue, stacked."""
-
-    def __init__(self, queue: Queue, count: Any, fewer: bool) -> None:
-        super().__init__(queue.open)
-        self._queue, self._count, self._fewer = queue, count, fewer
-
-    def _evaluate(self, evaluation: Evaluation) -> Any:
-        count = integer("n", to_numpy(evaluation.value(self._count)), 1)
-        rows = list(islice(evaluation.session.iterator(self._queue), count))
-        if len(rows) < count and not (rows and self._fewer):
-            raise OutOfRangeError(
-                None, None, f"{self._queue.name} is closed and has {len(rows)} of {count} elements"
-            )
-        return stack(rows)
 
 
 def input_producer(
@@ -214,7 +209,7 @@ def slice_input_producer(
     if not tensor_list:
         raise ValueError("Expected at least one tensor in slice_input_producer().")
     queue = Queue(tuple(tensor_list), num_epochs, shuffle, seed, name)
-    found: list[Deferred] = list(parts(Next(queue), tuple(None for _ in tensor_list)))
+    found: list[Deferred] = list(parts(queue.drawn(), tuple(None for _ in tensor_list)))
     return found
 
 

@@ -17,7 +17,7 @@ from tfwire.compat._data.lines import fixed_length_records, lines
 from tfwire.compat._errors import Explained, OutOfRangeError
 from tfwire.compat._graph.fifo import FIFOQueue
 from tfwire.compat._graph.queues import Queue, SessionSource
-from tfwire.compat._graph.session import Deferred, Evaluation, Operation
+from tfwire.compat._graph.session import Deferred, SessionEffect, SessionStep
 from tfwire.compat._ops import stack
 from tfwire.compat._tensor import Tensor
 
@@ -98,15 +98,16 @@ class ReaderBase(Explained):
         Raises:
             TypeError: It is another object.
         """
-        return self._pair(queue, lambda reading, session: reading.take(session, queue, 1)[0])
+        return self._pair(queue, lambda session: self._reading(session).take(session, queue, 1)[0])
 
     def read_up_to(
         self, queue: Any, num_records: int, name: str | None = None
     ) -> tuple[Deferred, Deferred]:
         """The keys and the bytes of the next records of a file, fewer at its end."""
 
-        def rows(reading: _Reading, session: Any, most: Any) -> Any:
-            found = reading.take(session, queue, integer("num_records", to_numpy(most), 1))
+        def rows(session: Any, most: Any) -> Any:
+            count = integer("num_records", to_numpy(most), 1)
+            found = self._reading(session).take(session, queue, count)
             return list(map(stack, zip(*found, strict=True)))
 
         return self._pair(queue, rows, num_records)
@@ -121,20 +122,24 @@ class ReaderBase(Explained):
             )
         if isinstance(queue, FIFOQueue) and queue.dtypes != [string]:
             raise TypeError(f"`queue` must be one of strings, found {queue.dtypes}")
-        key, value = parts(_Read(self._state, function, *args), (None, None))
+        key, value = parts(SessionStep(function, *args), (None, None))
         return key, value
+
+    def _reading(self, session: Any) -> _Reading:
+        found: _Reading = session.iterator(self._state)
+        return found
 
     def num_records_produced(self, name: str | None = None) -> Deferred:
         """How many records a session has read."""
-        return _Read(self._state, lambda reading, session: Tensor(reading.produced, int64))
+        return SessionStep(lambda session: Tensor(self._reading(session).produced, int64))
 
     def num_work_units_completed(self, name: str | None = None) -> Deferred:
         """How many files a session has read to their end."""
-        return _Read(self._state, lambda reading, session: Tensor(reading.completed, int64))
+        return SessionStep(lambda session: Tensor(self._reading(session).completed, int64))
 
     def reset(self, name: str | None = None) -> Deferred:
         """An operation that leaves the file that is being read, and counts from 0."""
-        return _Read(self._state, lambda reading, session: reading.close())
+        return SessionEffect(lambda session: self._reading(session).close())
 
 
 class _State(SessionSource):
@@ -146,19 +151,6 @@ class _State(SessionSource):
 
     def open(self, session: Any) -> _Reading:
         return self._make()
-
-
-class _Read(Operation):
-    """What a function makes of the state of a reader, once in a run."""
-
-    def __init__(self, state: _State, function: Callable[..., Any], *args: Any) -> None:
-        super().__init__(function, *args)
-        self._state = state
-
-    def _evaluate(self, evaluation: Evaluation) -> Any:
-        args, _ = evaluation.value(self._inputs)
-        session = evaluation.session
-        return self._function(session.iterator(self._state), session, *args)
 
 
 class TFRecordReader(ReaderBase):

@@ -8,7 +8,7 @@ import threading
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from types import FunctionType
-from typing import Any
+from typing import Any, ClassVar
 
 from tfwire.compat._calls import EARLIER, parts, renamed, result_structure
 from tfwire.compat._decoding import RaggedTensor, SparseTensor
@@ -95,8 +95,8 @@ class Deferred(Tensor):
 
     # Equality is identity, as in TensorFlow 1, so that a tensor can be a key of feed_dict. mypy
     # takes __hash__ for that of a class with an __eq__ of its own, which has none.
-    __eq__: Callable[[Deferred, object], bool] = object.__eq__
-    __ne__: Callable[[Deferred, object], bool] = object.__ne__
+    __eq__: ClassVar[Callable[[Tensor, object], Any]] = object.__eq__
+    __ne__: ClassVar[Callable[[Tensor, object], Any]] = object.__ne__
     __hash__: Callable[[Deferred], int] = object.__hash__  # type: ignore[assignment]
 
     @property
@@ -158,15 +158,16 @@ class Operation(Deferred):
         super()._evaluate(evaluation)
 
 
-class Next(Deferred):
-    """The next element that a session draws from a source."""
-
-    def __init__(self, source: Any) -> None:
-        super().__init__(source.open)
-        self._source = source
+class SessionStep(Deferred):
+    """What a function makes of the session and of the values of the inputs, once in a run."""
 
     def _evaluate(self, evaluation: Evaluation) -> Any:
-        return evaluation.session.draw(self._source)
+        args, _ = evaluation.value(self._inputs)
+        return self._function(evaluation.session, *args)
+
+
+class SessionEffect(SessionStep, Operation):
+    """The same, for its effect."""
 
 
 # ---- Evaluating -------------------------------------------------------------------------------
