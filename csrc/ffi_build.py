@@ -111,6 +111,11 @@ def flags() -> tuple[list[str], list[str]]:
     return compile_args, link_args
 
 
+# The limited API, as cffi chooses it, but of the oldest CPython that pyproject.toml allows.
+# Free-threaded CPython has none (setup.py), nor has one with Python's own checks.
+LIMITED = not sysconfig.get_config_var("Py_GIL_DISABLED") and not hasattr(sys, "gettotalrefcount")
+PYTHON = [("TFW_PYTHON", "1"), *[("Py_LIMITED_API", "0x030A0000")] * LIMITED]
+
 compile_args, link_args = flags()
 ffi = FFI()
 ffi.cdef(cdef() + CAPSULES_CDEF)
@@ -119,7 +124,7 @@ ffi.set_source(
     '#include "tfwire_python.h"\n' + CAPSULES,
     # setuptools wants paths relative to the project; sorted, so that builds repeat.
     sources=sorted(os.path.relpath(path, ROOT) for path in HERE.glob("*/*.c")),
-    define_macros=[("TFW_API", "")],  # the module exports its init function only
+    define_macros=[("TFW_API", ""), *PYTHON],  # the module exports its init function only
     include_dirs=[os.path.relpath(HERE, ROOT)],
     depends=sorted(os.path.relpath(path, ROOT) for path in HERE.rglob("*.h")),
     extra_compile_args=compile_args,

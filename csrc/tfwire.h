@@ -33,7 +33,7 @@
  * 9. Changes. While a call runs, no other thread may change what it reads: pointers, sizes, spans,
  *    names, messages to be parsed or decoded. Four things may change, which gives some result or an
  *    error but never a wrong access: bytes that are only copied or checksummed, the columns that
- *    tfw_encode reads, the offsets of tfw_fetch (and tfw_pickle_offsets), the splits of tfw_pad.
+ *    tfw_encode reads, the offsets of tfw_fetch, the splits of tfw_pad.
  * 10. Sizes. Parameters that are sizes or counts of what lies in memory are size_t; offsets in
  *    files, lengths and numbers of records are uint64_t. Arrays of them are int64_t, as the arrays
  *    of columns are (tfw_walk, tfw_fetch, tfw_exchange), and so are the fields of a tfw_error.

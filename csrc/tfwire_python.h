@@ -1,9 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* tfwire: functions that only the Python package needs, by the conventions of tfwire.h.
  *
- * Byte strings, dicts and rows cross between Python and C in Python's own formats: pickle streams
- * that pickle.loads reads, streams of pickle.dumps and marshal.dumps, and objects where CPython
- * keeps them. The text between the CDEF marks is also what cffi reads, after that of tfwire.h.
+ * Objects of Python cross by Python's C API. The text between the CDEF marks is also what cffi
+ * reads, after that of tfwire.h.
  */
 #ifndef TFWIRE_PYTHON_H
 #define TFWIRE_PYTHON_H
@@ -16,55 +15,12 @@ extern "C" {
 
 /* CDEF-BEGIN */
 
-/* ---- Byte strings to and from Python, in bulk -----------------------------------------------
- * A pickle stream is a documented, stable format that makes a tuple of bytes objects in one call.
- * The streams are built here, opcode by opcode; bytes from files are only ever payload. */
+/* ---- Objects of Python ----------------------------------------------------------------------
+ * What takes and gives objects are functions of a module of Python (csrc/python/functions.c). */
 
-/* Writes a pickle of the tuple of data[span] for every span. TFW_NEED_SPACE when capacity is
- * below tfw_pickle_bound. TFW_E_ARGUMENT: a span leaves data[0, data_len). */
-TFW_API int tfw_pickle_spans(const uint8_t *data, size_t data_len, const tfw_span *spans,
-                             size_t count, uint8_t *out, size_t capacity, size_t *out_len);
-
-/* The same for count strings lying one after the other: string i is data[offsets[i]] to
- * data[offsets[i + 1]]. TFW_E_ARGUMENT: offsets decrease, or leave the data. */
-TFW_API int tfw_pickle_offsets(const uint8_t *data, size_t data_len, const int64_t *offsets,
-                               size_t count, uint8_t *out, size_t capacity, size_t *out_len);
-
-/* Makes such a pickle of strings in place. In data[0, len) they lie after TFW_PICKLE_HEAD bytes,
- * each after TFW_PICKLE_ROOM bytes of its own, and before TFW_PICKLE_TAIL bytes. Spans count from
- * data + TFW_PICKLE_HEAD, as tfw_encode gives them with TFW_PICKLE_ROOM as headroom.
- * TFW_E_ARGUMENT: they lie otherwise, or a string has 4 GiB. */
-#define TFW_PICKLE_HEAD 3
-#define TFW_PICKLE_ROOM 5
-#define TFW_PICKLE_TAIL 2
-TFW_API int tfw_pickle_frame(uint8_t *data, size_t len, const tfw_span *spans, size_t count);
-
-/* An upper bound of the pickle of count strings of payload_bytes in all; UINT64_MAX: more than any
- * memory holds. */
-TFW_API uint64_t tfw_pickle_bound(uint64_t count, uint64_t payload_bytes);
-
-/* How an interpreter lays out its byte strings: the offsets in an object of the address of its
- * type, of its length (of the size of a pointer) and of its bytes. */
-typedef struct tfw_object_layout {
-    uint64_t type; /* the address of the type of byte strings */
-    size_t type_at;
-    size_t length_at;
-    size_t data_at;
-} tfw_object_layout;
-
-/* The bytes of byte strings, as spans whose offsets are addresses, for TFW_ADDRESSES.
- * TFW_E_UNSUPPORTED: an object is of another type.
- * REQUIRES: the objects live, and have this layout. */
-TFW_API int tfw_object_spans(const uintptr_t *objects, size_t count,
-                             const tfw_object_layout *layout, tfw_span *out_spans);
-
-/* Copies byte strings into out as framed records, one after the other: as many as fit, *out_done,
- * which take *out_len bytes. TFW_NEED_SPACE: the next one does not fit. TFW_E_UNSUPPORTED: the next
- * one is of another type.
- * REQUIRES: the objects live, and have this layout. */
-TFW_API int tfw_pack_objects(const uintptr_t *objects, size_t count,
-                             const tfw_object_layout *layout, uint8_t *out, size_t capacity,
-                             size_t *out_done, size_t *out_len);
+/* Appends that module to a list. Only the Python package's module has this function.
+ * REQUIRES: the address of a list of Python, which the caller holds. */
+int tfw_add_functions(uintptr_t list);
 
 /* ---- Messages to dicts, without a schema ---------------------------------------------------- */
 
@@ -179,6 +135,11 @@ TFW_API int tfw_rows_encode(tfw_rows *rows, const uint8_t *stream, size_t len, u
  * tfw_read_at or tfw_verify_record found; TFW_E_TRUNCATED: the file ends before.
  * REQUIRES: out has room for size bytes. */
 TFW_API int tfw_read_record(int32_t fd, uint64_t offset, size_t size, uint8_t *out);
+
+/* Copies byte strings, given as spans of addresses, into out as framed records, one after the
+ * other: as many as fit, *out_done, in *out_len bytes. TFW_NEED_SPACE: the next one does not fit. */
+TFW_API int tfw_pack_addresses(const tfw_span *spans, size_t count, uint8_t *out, size_t capacity,
+                               size_t *out_done, size_t *out_len);
 
 /* Closes the file of a descriptor, if it is not -1, and makes it -1. A destructor for the memory
  * that has it: Python loses an interrupt that arrives in a destructor of its own. */

@@ -74,11 +74,6 @@ static void fetch(workload *w) {
 
 /* ---- Strings to and from Python -------------------------------------------------------------- */
 
-static void pickle_spans(workload *w) {
-    size_t len;
-    expect(TFW_OK, tfw_pickle_spans(w->data, w->len, w->spans, RECORDS, out, ROOM, &len));
-}
-
 static uint8_t *stream; /* what Python hands over */
 static size_t stream_len;
 
@@ -260,7 +255,6 @@ static void count_records(workload *w) {
     count("frame", RECORDS, frame, w);
     count("index walk", RECORDS, walk, w);
     count("fetch in file order", RECORDS, fetch, w);
-    count("pickle of records", RECORDS, pickle_spans, w);
     count("read ahead", RECORDS, read_ahead, w);
     count("read columns", RECORDS, read_columns, w);
     fclose(record_file);

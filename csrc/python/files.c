@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Files that Python opens: records by number, and descriptors that C closes. */
+/* Files that Python opens: records by number, byte strings as records, descriptors to close. */
 #include "tfwire_python.h"
 
 #include "base/system.h"
+#include "records/frame.h"
 
 void tfw_close_file(int32_t *fd) {
     tfwi_system_close(*fd);
@@ -21,4 +22,24 @@ int tfw_read_record(int32_t fd, uint64_t offset, size_t size, uint8_t *out) {
     const uint8_t *footer = out + size - TFW_FOOTER_SIZE;
     const uint64_t length = size - TFW_HEADER_SIZE - TFW_FOOTER_SIZE;
     return tfw_verify_record(out, out + TFW_HEADER_SIZE, length, footer, NULL);
+}
+
+int tfw_pack_addresses(const tfw_span *spans, size_t count, uint8_t *out, size_t capacity,
+                       size_t *out_done, size_t *out_len) {
+    const tfwi_crc32c_kernel *kernel = tfwi_crc32c_current();
+    size_t at = 0, i = 0;
+    for (; i < count; i++) {
+        const size_t length = (size_t)spans[i].length, room = capacity - at;
+        if (TFWI_UNLIKELY(room < TFWI_FRAME_SIZE || room - TFWI_FRAME_SIZE < length)) {
+            break;
+        }
+        uint8_t *payload = out + at + TFW_HEADER_SIZE;
+        const uint8_t *data = (const uint8_t *)(uintptr_t)spans[i].offset;
+        memcpy(payload, data, length);
+        tfwi_put_frame(kernel, payload, data, length);
+        at += length + TFWI_FRAME_SIZE;
+    }
+    *out_done = i;
+    *out_len = at;
+    return i == count ? TFW_OK : TFW_NEED_SPACE;
 }

@@ -2,7 +2,6 @@
 
 import array
 import gc
-import sys
 from itertools import pairwise
 from types import SimpleNamespace
 
@@ -10,7 +9,6 @@ import numpy as np
 import pytest
 
 import tfwire as tfw
-from tfwire._base import strings as _spans
 from tfwire._base.native import ffi, lib
 from tfwire._base.strings import as_message, message_slices
 
@@ -90,15 +88,6 @@ def test_a_view_of_wider_items_counts_bytes():
 
 def test_a_strided_view_is_copied():
     assert [b"ace", b"x"] == read([memoryview(b"abcdef")[::2], b"x"])
-
-
-def test_where_the_layout_of_bytes_is_unknown_they_are_joined(monkeypatch):
-    assert _spans._bytes_layout() is not None
-    monkeypatch.setattr(sys.implementation, "name", "another")
-    monkeypatch.setattr(_spans, "BYTES_LAYOUT", _spans._bytes_layout())
-    assert MESSAGES == read(MESSAGES)
-    (spans,) = message_slices(MESSAGES)[1]
-    assert spans.flags == 0
 
 
 def test_bytes_objects_are_read_where_they_are():

@@ -122,17 +122,6 @@ def shuffle_seeds() -> Seeds:
     yield "nothing", bytes(4)
 
 
-def pickle_seeds() -> Seeds:
-    def spans(*pairs: int) -> bytes:
-        return struct.pack(f"<{len(pairs)}H", *pairs)
-
-    yield "nothing", bytes(4)
-    yield "three", b"\x00\x03\0\0" + b"\5\0\7" + b"\x40" + spans(0, 5, 5, 0, 3, 60) + b"x" * 80
-    lengths = struct.pack("<3H", 255, 256, 257)
-    yield "around-256", b"\x01\x03\0\2" + lengths + b"\xff" + spans(0, 255, 1, 256, 3, 257)
-    yield "lie", b"\x02\x03\xff\0" + b"\5\0\7" + b"\x40" + spans(0, 5, 5, 0, 3, 60) + b"x" * 80
-
-
 def decode_seeds() -> Seeds:
     for name, message in EXAMPLES.items():
         yield name, b"\0\x0f" + messages(message)
@@ -281,16 +270,6 @@ def correct_seeds() -> Seeds:
 
 
 # ---- Strings and rows of Python -----------------------------------------------------------------
-
-
-def object_seeds() -> Seeds:
-    def objects(capacity: int, *pairs: int) -> bytes:
-        return struct.pack("<HB", capacity, len(pairs) // 2) + bytes(pairs)
-
-    yield "nothing", objects(0)
-    yield "usual", objects(2000, 0, 3, 0, 0, 0, 90, 0, 255)
-    yield "no-room", objects(60, 0, 3, 0, 20, 0, 40)
-    yield "another-type", objects(2000, 0, 3, 1, 3, 0, 3)
 
 
 def row_seeds() -> Seeds:
@@ -465,7 +444,6 @@ if __name__ == "__main__":
     write("reader", reader_seeds())
     write("correct", correct_seeds())
     write("index", index_seeds())
-    write("objects", object_seeds())
     write("crc", crc_seeds())
     write("parse", parse_seeds())
     write("sequence", sequence_seeds())
@@ -475,7 +453,6 @@ if __name__ == "__main__":
     write("schema", schema_seeds())
     write("pad", pad_seeds())
     write("shuffle", shuffle_seeds())
-    write("pickle", pickle_seeds())
     write("decode", decode_seeds())
     write("encode", encode_seeds())
     write("import", import_seeds())

@@ -14,6 +14,17 @@ from tfwire._version import __version__
 
 ffi: Any = _native.ffi
 lib: Any = _native.lib
+
+
+def _functions_of_objects() -> Any:
+    modules: list[Any] = []
+    if lib.tfw_add_functions(id(modules)) != lib.TFW_OK:
+        raise MemoryError("no memory for the functions of C")
+    return modules[0]
+
+
+# The functions of C that take and give objects of Python.
+objects: Any = _functions_of_objects()
 # Seed of C's hash tables, so that nobody can prepare a file whose keys collide.
 SEED = int.from_bytes(os.urandom(8), sys.byteorder)
 DAMAGE_REASONS = {
@@ -23,6 +34,11 @@ DAMAGE_REASONS = {
     lib.TFW_E_TOO_LARGE: "too large",
     lib.TFW_E_INDEX: "index",
 }
+
+
+def address(memory: Any) -> int:
+    """The address of C's memory, for functions of ``objects``."""
+    return int(ffi.cast("uintptr_t", memory))
 
 
 def text(chars: Any) -> str:

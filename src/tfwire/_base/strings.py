@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import pickle
-import sys
 from collections.abc import Iterable, Iterator, Sequence
 from typing import Any, NamedTuple
 
@@ -11,10 +9,8 @@ import numpy as np
 
 from tfwire._base.arguments import refuse_unordered
 from tfwire._base.arrays import contiguous_bytes, holds_objects, int64_array, is_constant
-from tfwire._base.native import ffi, lib
+from tfwire._base.native import address, ffi, lib, objects as native
 
-# Below this mean length, a pickle stream makes bytes objects faster than slices do.
-_SHORT = 2048
 # Messages per call into C: few enough that their beginnings stay in the second-level cache until
 # they are parsed.
 _SLICE = 4096
@@ -152,40 +148,22 @@ def message_slices(serialized: Any) -> tuple[int, Iterator[Spans]]:
 
 
 def _slices(messages: tuple[Any, ...]) -> Iterator[Spans]:
+    """The messages in place: copying them would cost as much as parsing them."""
     for first in range(0, len(messages), _SLICE):
         some = messages[first : first + _SLICE]
-        yield _bytes_in_place(some, BYTES_LAYOUT, first) or _joined_spans(
-            _bytes_objects(some, first), first
-        )
+        table, count = spans_of_bytes(some)
+        if count < len(some):
+            some = tuple(_bytes_objects(some, first))
+            table, count = spans_of_bytes(some)
+        spans = ffi.from_buffer("tfw_span[]", table)
+        yield Spans((some, table), _NOWHERE, 0, spans, count, first, lib.TFW_ADDRESSES)
 
 
-def _bytes_layout() -> Any:
-    """Where CPython stores the type, the length and the bytes of a bytes object; None if unknown.
-
-    The type is the last word of PyObject, and the length the first word after it, in PyVarObject;
-    both are part of the stable ABI. The bytes begin one byte before the end of the fixed part of
-    the object, which has room for their NUL. An example is checked for all of this.
-    """
-    if sys.implementation.name != "cpython":
-        return None
-    head, word = object.__basicsize__, ffi.sizeof("uintptr_t")
-    layout = ffi.new("tfw_object_layout *", (id(bytes), head - word, head, bytes.__basicsize__ - 1))
-    example = bytes(range(256))
-    spans = _bytes_in_place((example,), layout)
-    return layout if spans is not None and spans.message(0)[:] == example else None
-
-
-def _bytes_in_place(objects: Sequence[Any], layout: Any, first: int = 0) -> Spans | None:
-    """Bytes objects in place; None if one is of another type. Copying the messages would cost as
-    much as parsing them."""
-    if layout is None:
-        return None
-    addresses, held = addresses_of(objects)
-    table = np.empty((len(held), 2), np.uint64)
-    spans = ffi.from_buffer("tfw_span[]", table)
-    if lib.tfw_object_spans(addresses, len(held), layout, spans) != lib.TFW_OK:
-        return None
-    return Spans((held, table), _NOWHERE, 0, spans, len(held), first, lib.TFW_ADDRESSES)
+def spans_of_bytes(objects: tuple[Any, ...]) -> tuple[Array, int]:
+    """Where bytes objects have their bytes, as of a StringTable, and how many there are before the
+    first object of another type. Hold the tuple as long as the addresses are used."""
+    table = np.empty((len(objects), 2), np.uint64)
+    return table, native.tfw_spans_of_bytes(objects, address(ffi.from_buffer(table)))
 
 
 def strings_of_objects(objects: Sequence[Any]) -> tuple[Array, Array] | None:
@@ -194,10 +172,10 @@ def strings_of_objects(objects: Sequence[Any]) -> tuple[Array, Array] | None:
     Returns:
         The bytes as uint8, and int64 offsets, one more than there are strings.
     """
-    strings = _bytes_in_place(objects, BYTES_LAYOUT)
-    if strings is None:
+    held = tuple(objects)
+    table, count = spans_of_bytes(held)
+    if count < len(held):
         return None
-    _held, table = strings.owner
     offsets = to_splits(table[:, 1].view(np.int64))
     return copy_strings(table, int(offsets[-1])), offsets
 
@@ -221,17 +199,6 @@ def copy_strings(table: Array, size: int) -> Array:
     status = lib.tfw_gather(spans, len(table), ffi.from_buffer("uint8_t[]", data), size, count)
     assert status == lib.TFW_OK
     return data
-
-
-def addresses_of(objects: Sequence[Any]) -> tuple[Any, tuple[Any, ...]]:
-    """The addresses of objects in CPython.
-
-    Returns:
-        ``uintptr_t *`` to the addresses, and a tuple that keeps them and the objects alive: it
-        stores the addresses after its fixed part. No other copy of a list is as fast.
-    """
-    held = tuple(objects)
-    return ffi.cast("uintptr_t *", id(held) + tuple.__basicsize__), held
 
 
 def _bytes_objects(messages: tuple[Any, ...], first: int) -> list[bytes]:
@@ -262,16 +229,6 @@ def _as_tuple(serialized: Any) -> tuple[Any, ...]:
     if isinstance(serialized, Iterable):
         return tuple(serialized)
     raise TypeError(f"expected a list of serialized messages, found {type(serialized).__name__}")
-
-
-def _joined_spans(messages: list[bytes], first: int) -> Spans:
-    """Messages joined into one buffer; a single one is not copied."""
-    joined = messages[0] if len(messages) == 1 else b"".join(messages)
-    table = np.empty((len(messages), 2), np.uint64)
-    table[:, 1] = np.fromiter(map(len, messages), np.uint64, len(messages))
-    np.cumsum(table[:, 1], dtype=table.dtype, out=table[:, 0])
-    table[:, 0] -= table[:, 1]
-    return _spans(joined, table, first)
 
 
 def _column_slices(column: Any) -> tuple[int, Iterator[Spans]]:
@@ -343,31 +300,16 @@ def _spans(buffer: Any, table: Array, first: int = 0) -> Spans:
     return Spans((data, spans), data, len(data), spans, len(table), first)
 
 
-def strings_from_spans(buffer: np.ndarray[Any, Any], spans: Array) -> Sequence[bytes]:
+def strings_from_spans(buffer: Array, spans: Array) -> list[bytes]:
     """The strings of a buffer given by spans (rows of offset and length), as bytes objects."""
-    lengths = int(spans[:, 1].sum(dtype=np.uint64))
-    if len(spans) > 1 and lengths < _SHORT * len(spans):
-        out = np.empty(lib.tfw_pickle_bound(len(spans), lengths), np.uint8)
-        size = ffi.new("size_t *")
-        status = lib.tfw_pickle_spans(
-            ffi.from_buffer("uint8_t[]", buffer),
-            buffer.nbytes,
-            ffi.from_buffer("tfw_span[]", spans),
-            len(spans),
-            ffi.from_buffer("uint8_t[]", out),
-            len(out),
-            size,
-        )
-        if status == lib.TFW_OK:
-            strings: tuple[bytes, ...] = pickle.loads(out.data[: size[0]])
-            return strings
-    data = ffi.buffer(ffi.from_buffer(buffer))  # whose slices are bytes objects
-    return [data[begin : begin + length] for begin, length in spans.tolist()]
+    data, table = ffi.from_buffer(buffer), ffi.from_buffer(spans)
+    strings: list[bytes] = native.tfw_bytes_of_spans(
+        address(data), len(data), address(table), len(spans)
+    )
+    return strings
 
 
 _NOWHERE = ffi.cast("uint8_t *", 0)
-BYTES_LAYOUT: Any = None
-BYTES_LAYOUT = _bytes_layout()
 
 
 # ---- Object arrays of bytes ----
@@ -388,33 +330,9 @@ def bytes_array(
         A writable array of dtype object.
     """
     count = len(offsets) - 1
-    strings = _strings(data, offsets, count)
+    memory, ends = ffi.from_buffer(data), ffi.from_buffer(offsets)
+    strings = native.tfw_bytes_of_offsets(address(memory), len(memory), address(ends), count)
     return np.fromiter(strings, object, count).reshape(shape)
-
-
-def _strings(
-    data: np.ndarray[Any, Any], offsets: np.ndarray[Any, Any], count: int
-) -> Sequence[bytes]:
-    num_bytes = int(offsets[count] - offsets[0])
-    if num_bytes >= _SHORT * count:
-        view = data.data
-        ends = offsets.tolist()
-        return [bytes(view[ends[i] : ends[i + 1]]) for i in range(count)]
-    stream = np.empty(lib.tfw_pickle_bound(count, num_bytes), np.uint8)
-    size = ffi.new("size_t *")
-    status = lib.tfw_pickle_offsets(
-        ffi.from_buffer("uint8_t[]", data),
-        len(data),
-        ffi.from_buffer("int64_t[]", offsets),
-        count,
-        ffi.from_buffer("uint8_t[]", stream),
-        len(stream),
-        size,
-    )
-    if status != lib.TFW_OK:
-        raise MemoryError(f"no room for the pickle of {count} strings")
-    strings: Sequence[bytes] = pickle.loads(stream.data[: size[0]])
-    return strings
 
 
 def as_array(value: Any) -> np.ndarray[Any, Any]:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import pickle
 from collections.abc import Callable, Generator, Iterable, Iterator, Mapping
 from contextlib import closing
 from typing import TYPE_CHECKING, Any, Literal, TypeVar, overload
@@ -27,7 +26,7 @@ from tfwire._examples.encoder_inputs import inputs_from_columns, inputs_from_lis
 from tfwire._examples.missing import columns_of_frame
 from tfwire._examples.native_encoder import (
     FRAME_ROOM,
-    STRING_ROOM,
+    NO_ROOM,
     EncodedBlock,
     NativeInputs,
     ParallelBlocks,
@@ -110,7 +109,7 @@ def encode_examples(rows: Iterable[Row], *, sort_keys: bool = True) -> list[byte
     if not isinstance(rows, Iterable):
         raise TypeError(f"rows must be an iterable of mappings, found {type(rows).__name__}")
     sort_keys = boolean("sort_keys", sort_keys)
-    return _strings(RowEncoder(STRING_ROOM, sort_keys).encode_all(rows))
+    return _strings(RowEncoder(NO_ROOM, sort_keys).encode_all(rows))
 
 
 @overload
@@ -179,10 +178,10 @@ def encode_columns(
             return _whole(batches, num_threads)
     batches = _batches(columns, sort_keys, _room(num_threads))
     if num_threads == 1:
-        return _strings(_blocks(batches, STRING_ROOM))
+        return _strings(_blocks(batches, NO_ROOM))
     records: list[bytes] = []
-    for pickled in _parallel(batches, num_threads, STRING_ROOM, EncodedBlock.pickle):
-        records += pickle.loads(pickled)
+    for block in _parallel(batches, num_threads, NO_ROOM, lambda block: block):
+        records += block.strings()
     return records
 
 
@@ -278,7 +277,7 @@ def encode_sequence_example(
     sort_keys = boolean("sort_keys", sort_keys)
     features = native_inputs(inputs_from_rows([context or {}], sort_keys))
     lists = native_inputs(inputs_from_lists(feature_lists or {}, sort_keys))
-    return _strings(encode_blocks(features, lists, 1, STRING_ROOM))[0]
+    return _strings(encode_blocks(features, lists, 1, NO_ROOM))[0]
 
 
 def _strings(blocks: Iterator[EncodedBlock]) -> list[bytes]:
@@ -336,7 +335,7 @@ def encode_spans(
     """
     batches = _batches(columns, True, _room(num_threads))
     if num_threads > 1:
-        return _parallel(batches, num_threads, (0, 0), EncodedBlock.copy)
+        return _parallel(batches, num_threads, NO_ROOM, EncodedBlock.copy)
     return ((block.array, block.spans) for block in _blocks(batches, (0, 0)))
 
 

@@ -14,7 +14,7 @@ from tfwire._base.native import SEED, check, ffi, lib, new_error
 from tfwire._examples.encoder_inputs import inputs_from_rows
 from tfwire._examples.missing import is_missing
 from tfwire._examples.native_encoder import (
-    STRING_ROOM,
+    NO_ROOM,
     EncodeBuffer,
     EncodedBlock,
     encode_blocks,
@@ -80,7 +80,7 @@ def encode_row(row: Any, sort_keys: bool) -> bytes:
         pass
     finally:
         _idle.append(encoder)
-    (block,) = RowEncoder(STRING_ROOM, sort_keys, numbered=False).encode([row])
+    (block,) = RowEncoder(NO_ROOM, sort_keys, numbered=False).encode([row])
     return block.strings()[0]
 
 
@@ -88,7 +88,7 @@ class RowEncoder:
     """Encodes rows, a chunk at a time.
 
     Args:
-        room: FRAME_ROOM or STRING_ROOM.
+        room: FRAME_ROOM or NO_ROOM.
         sort_keys: Write features in the order of their keys' bytes.
         numbered: Errors begin with the number of the row.
     """

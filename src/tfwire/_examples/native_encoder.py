@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import copy
-import pickle
 from collections.abc import Callable, Generator, Iterator, Sequence
 from contextlib import closing
 from typing import Any, Generic, NamedTuple, TypeVar
@@ -12,6 +11,7 @@ import numpy as np
 
 from tfwire._base.native import check, ffi, lib, new_error, text
 from tfwire._base.parallel_map import Check, ParallelMap
+from tfwire._base.strings import strings_from_spans
 from tfwire._examples.inputs import Inputs
 from tfwire._examples.values import BYTES, INT64, Array, show
 
@@ -19,10 +19,9 @@ from tfwire._examples.values import BYTES, INT64, Array, show
 _BLOCK_SIZE = 1 << 18
 _RECORDS_PER_CALL = 1 << 13
 
-# Bytes to leave free before and after each record, so that it becomes a record of a file, or a
-# bytes object, in place.
+# Bytes to leave free before and after each record, so that it becomes a record of a file in place.
 FRAME_ROOM = (lib.TFW_HEADER_SIZE, lib.TFW_FOOTER_SIZE)
-STRING_ROOM = (lib.TFW_PICKLE_ROOM, 0)
+NO_ROOM = (0, 0)
 
 
 class NativeInputs(NamedTuple):
@@ -43,15 +42,13 @@ class EncodeBuffer:
     """Memory for a block.
 
     Attributes:
-        memory: uint8 of rank 1: the part that C writes, with room for a pickle's head and tail.
-        out: The part that C writes, as ``uint8_t[]``.
+        memory: uint8 of rank 1.
+        out: The same, as ``uint8_t[]``.
     """
 
     def __init__(self, size: int) -> None:
-        self.memory = np.empty(lib.TFW_PICKLE_HEAD + size + lib.TFW_PICKLE_TAIL, np.uint8)
-        whole = ffi.from_buffer("uint8_t[]", self.memory)
-        self._whole = whole  # a slice does not keep it alive
-        self.out = whole[lib.TFW_PICKLE_HEAD : lib.TFW_PICKLE_HEAD + size]
+        self.memory = np.empty(size, np.uint8)
+        self.out = ffi.from_buffer("uint8_t[]", self.memory)
 
 
 class EncodedBlock(NamedTuple):
@@ -70,12 +67,12 @@ class EncodedBlock(NamedTuple):
     @property
     def view(self) -> memoryview:
         """The bytes of the records, with the room around them."""
-        return self.memory.data[lib.TFW_PICKLE_HEAD :][: self.length]
+        return self.memory.data[: self.length]
 
     @property
     def array(self) -> Array:
         """As ``view``, uint8 of rank 1."""
-        return self.memory[lib.TFW_PICKLE_HEAD :][: self.length]
+        return self.memory[: self.length]
 
     def copy(self) -> tuple[Array, Array]:
         """Copies of the bytes of the records and of ``spans``."""
@@ -84,23 +81,14 @@ class EncodedBlock(NamedTuple):
     def frame(self) -> memoryview:
         """Makes them records of a file. The block must have FRAME_ROOM."""
         error = new_error()
-        data = ffi.from_buffer("uint8_t[]", self.memory) + lib.TFW_PICKLE_HEAD
+        data = ffi.from_buffer("uint8_t[]", self.memory)
         spans = ffi.from_buffer("tfw_span[]", self.spans)
         check(lib.tfw_frame(data, self.length, spans, len(self.spans), error), error)
         return self.view
 
-    def pickle(self) -> memoryview:
-        """Makes them a pickle of a list of bytes objects. The block must have STRING_ROOM."""
-        size = lib.TFW_PICKLE_HEAD + self.length + lib.TFW_PICKLE_TAIL
-        data = ffi.from_buffer("uint8_t[]", self.memory)
-        spans = ffi.from_buffer("tfw_span[]", self.spans)
-        check(lib.tfw_pickle_frame(data, size, spans, len(self.spans)), new_error())
-        return self.memory.data[:size]
-
-    def strings(self) -> Sequence[bytes]:
-        """Makes them bytes objects. The block must have STRING_ROOM."""
-        strings: Sequence[bytes] = pickle.loads(self.pickle())
-        return strings
+    def strings(self) -> list[bytes]:
+        """The records as bytes objects."""
+        return strings_from_spans(self.memory, self.spans)
 
 
 def encode_blocks(
@@ -112,7 +100,7 @@ def encode_blocks(
         features: The features of all records.
         lists: The feature lists, to encode SequenceExamples; may be empty.
         num_records: How many records there are.
-        room: FRAME_ROOM or STRING_ROOM.
+        room: FRAME_ROOM or NO_ROOM.
 
     Raises:
         ValueError: Splits or offsets do not fit their values.
@@ -169,7 +157,7 @@ class ParallelBlocks(Generic[Made]):
     Args:
         features: The features of all records.
         num_records: How many records there are.
-        room: FRAME_ROOM or STRING_ROOM.
+        room: FRAME_ROOM or NO_ROOM.
         make: Called with every block, by the thread that encoded it. What it returns may hold the
             block's memory only until the next block is asked for.
     """

@@ -4,14 +4,14 @@ from __future__ import annotations
 
 import struct
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from itertools import accumulate, islice, takewhile
+from itertools import accumulate, islice
 from typing import Any
 
 import numpy as np
 
 from tfwire._base.arrays import holds_objects
 from tfwire._base.native import check, ffi, lib, new_error
-from tfwire._base.strings import BYTES_LAYOUT, addresses_of
+from tfwire._base.strings import spans_of_bytes
 
 Array = np.ndarray[Any, Any]
 FRAME = lib.TFW_HEADER_SIZE + lib.TFW_FOOTER_SIZE
@@ -126,28 +126,19 @@ class Packer:
         Yields:
             Framed records side by side, valid until the next block, and their number.
         """
-        if BYTES_LAYOUT is None:
-            yield from _joined(records)
-            return
         if not len(self._out):
             self._out = np.empty(_PACKED_BYTES, np.uint8)
-        addresses, held = addresses_of(records)
-        done = 0
-        while done < len(held):
+        held = tuple(records)
+        table, count = spans_of_bytes(held)
+        spans, done = ffi.from_buffer("tfw_span[]", table), 0
+        while done < count:
             out = ffi.from_buffer("uint8_t[]", self._out)
-            lib.tfw_pack_objects(
-                addresses + done,
-                len(held) - done,
-                BYTES_LAYOUT,
-                out,
-                len(out),
-                self._count,
-                self._size,
-            )
-            if not self._count[0]:
+            packed, size = self._count, self._size
+            lib.tfw_pack_addresses(spans + done, count - done, out, len(out), packed, size)
+            if not packed[0]:
                 return
-            yield self._out.data[: self._size[0]], self._count[0]
-            done += self._count[0]
+            yield self._out.data[: size[0]], packed[0]
+            done += packed[0]
 
     def framed(self, records: Sequence[bytes]) -> Iterator[bytes]:
         """All records with their frames, in pieces of many or of a long one."""
@@ -161,17 +152,6 @@ class Packer:
                 yield b"".join((header, records[done], footer))
                 done += 1
             records = records[done:]
-
-
-def _joined(records: Sequence[Any]) -> Iterator[tuple[memoryview, int]]:
-    """As Packer.blocks, for interpreters whose object layout C does not know."""
-    pieces: list[bytes] = []
-    for record in takewhile(
-        lambda item: type(item) is bytes and len(item) < _PACKED_BYTES, records
-    ):
-        header, footer, _ = frame_apart(record)
-        pieces += header, record, footer
-    yield memoryview(b"".join(pieces)), len(pieces) // 3
 
 
 class Payloads:

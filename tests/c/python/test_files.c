@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Files that Python leaves for C to close, and records by number. */
+/* Files that Python leaves for C to close, records by number, and byte strings as records. */
 #include "check.h"
 
 static void a_file_is_closed_once(void) {
@@ -40,8 +40,25 @@ static void a_record_is_read_and_verified(void) {
     CHECK_EQ(TFW_E_IO, tfw_read_record(-1, 3, SIZE, out));
 }
 
+static void strings_are_packed_as_many_as_fit(void) {
+    const tfw_span spans[] = {{0, 3}, {3, 0}};
+    const char *strings = "abc";
+    const tfw_span addresses[] = {{(uintptr_t)strings, 3}, {(uintptr_t)strings + 3, 0}};
+    uint8_t expected[35], out[35];
+    size_t done = 9, len = 9;
+    CHECK_EQ(TFW_OK, tfw_pack((const uint8_t *)strings, 3, spans, 2, expected, 35, &len, NULL));
+    for (size_t capacity = 0; capacity <= sizeof out; capacity++) {
+        int status = tfw_pack_addresses(addresses, 2, out, capacity, &done, &len);
+        CHECK_EQ(capacity < 35 ? TFW_NEED_SPACE : TFW_OK, status);
+        CHECK_EQ(capacity < 19 ? 0 : capacity < 35 ? 1 : 2, done);
+        CHECK_EQ(capacity < 19 ? 0 : capacity < 35 ? 19 : 35, len);
+        CHECK(memcmp(expected, out, len) == 0);
+    }
+}
+
 int main(void) {
     RUN(a_file_is_closed_once);
     RUN(a_record_is_read_and_verified);
+    RUN(strings_are_packed_as_many_as_fit);
     return check_report("files");
 }

@@ -17,7 +17,6 @@ from hypothesis import given, settings, strategies as st
 import tfwire as tfw
 from helpers.records.writing import MIXED, drop, write_and_fail
 from helpers.reference import file_of, flip, frame, header, read
-from tfwire._records import frames
 
 COMPRESSIONS = ["", "GZIP", "ZLIB"]
 INFLATE = {"": bytes, "GZIP": gzip.decompress, "ZLIB": zlib.decompress}
@@ -79,11 +78,8 @@ def test_what_write_many_takes_in_any_mixture(path):
     assert file_of(list(expected)) == path.read_bytes()
 
 
-@pytest.mark.parametrize("layout", [frames.BYTES_LAYOUT, None], ids=["known", "unknown"])
 @pytest.mark.parametrize("other", [b"", bytes(300_000), bytearray(b"other"), "other"])
-def test_in_bulk_any_record_may_stand_anywhere(path, monkeypatch, layout, other):
-    """Also where C does not know how the interpreter lays out its objects."""
-    monkeypatch.setattr(frames, "BYTES_LAYOUT", layout)
+def test_in_bulk_any_record_may_stand_anywhere(path, other):
     records = [b"%d" % i * (i % 7) for i in range(3000)]
     records[70] = records[1000] = records[-1] = other
     tfw.write_records(path, records)

@@ -13,13 +13,12 @@ from __future__ import annotations
 
 import itertools
 import operator
-import pickle
 import threading
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any
 
 from tfwire._base.errors import warn
-from tfwire._base.native import ffi, lib, new_struct
+from tfwire._base.native import address, lib, new_struct, objects
 from tfwire._base.shared_iterator import SharedIterator
 from tfwire._base.text import printable
 from tfwire._records.files.byte_sources import Source
@@ -326,10 +325,6 @@ class BatchReader:
         raise TypeError("readers cannot be pickled; open the files again in the other process")
 
 
-# Below this mean length a pickle stream makes bytes objects faster than slices do.
-_SHORT = 2048
-
-
 class RecordBatches(SharedIterator[Iterator[bytes]]):
     """The records of a reader as bytes objects, one iterator per batch.
 
@@ -350,8 +345,6 @@ class RecordBatches(SharedIterator[Iterator[bytes]]):
         self._before = reader.position  # of the last batch asked for
         self._dropped = Receipt()  # of the records that close took back
         self._closed_at: RecordPosition | None = None
-        self._stream = ffi.new("uint8_t[]", 1)
-        self._stream_len = ffi.new("size_t *")
 
     def step(self) -> Iterator[bytes]:
         """The next batch, or what is left of the current one."""
@@ -374,27 +367,12 @@ class RecordBatches(SharedIterator[Iterator[bytes]]):
     def closed_error(self) -> Exception:
         return ValueError(CLOSED)
 
-    def _strings(self, batch: Any) -> Sequence[bytes]:
+    def _strings(self, batch: Any) -> list[bytes]:
         """The records of a batch as bytes objects."""
-        count, size = batch.count, batch.payload_bytes
-        if size < _SHORT * count:
-            capacity = lib.tfw_pickle_bound(count, size)
-            if capacity > len(self._stream):
-                self._stream = ffi.new("uint8_t[]", capacity)
-            status = lib.tfw_pickle_spans(
-                batch.data,
-                batch.data_len,
-                batch.spans,
-                count,
-                self._stream,
-                capacity,
-                self._stream_len,
-            )
-            assert status == lib.TFW_OK
-            strings: tuple[bytes, ...] = pickle.loads(ffi.buffer(self._stream, self._stream_len[0]))
-            return strings
-        data = ffi.buffer(batch.data, batch.data_len)
-        return [data[begin : begin + length] for begin, length in span_table(batch).tolist()]
+        strings: list[bytes] = objects.tfw_bytes_of_spans(
+            address(batch.data), batch.data_len, address(batch.spans), batch.count
+        )
+        return strings
 
     def positions(self) -> Iterator[tuple[Any, int, int, bytes]]:
         """The records that are left, as (path, index, offset, record)."""

@@ -1,0 +1,91 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Byte strings of Python, thousands at a time: made of memory, and found in place. */
+#include "python/objects.h"
+
+#ifdef TFW_PYTHON
+
+/* ---- Made ----------------------------------------------------------------------------------- */
+
+/* Puts the next string of the data into its place of the list; false, with an exception. */
+TFWI_INLINE bool put_bytes(PyObject *list, size_t i, const uint8_t *data, size_t data_len,
+                           uint64_t begin, uint64_t length) {
+    if (TFWI_UNLIKELY(begin > data_len || length > data_len - begin)) {
+        PyErr_SetString(PyExc_ValueError, "a string leaves its memory");
+        return false;
+    }
+    PyObject *bytes = PyBytes_FromStringAndSize((const char *)data + begin, (Py_ssize_t)length);
+    return bytes != NULL && PyList_SetItem(list, (Py_ssize_t)i, bytes) == 0;
+}
+
+/* data, data_len, spans, count: a list of the strings data[span]. */
+PyObject *tfwi_bytes_of_spans(PyObject *module, tfwi_arguments args, Py_ssize_t arg_count) {
+    const uint8_t *data = tfwi_address(args[0]);
+    const size_t data_len = tfwi_size(args[1]), count = tfwi_size(args[3]);
+    const tfw_span *spans = tfwi_address(args[2]);
+    (void)module, (void)arg_count;
+    PyObject *list = PyErr_Occurred() == NULL ? PyList_New((Py_ssize_t)count) : NULL;
+    for (size_t i = 0; list != NULL && i < count; i++) {
+        if (!put_bytes(list, i, data, data_len, spans[i].offset, spans[i].length)) {
+            Py_CLEAR(list);
+        }
+    }
+    return list;
+}
+
+/* data, data_len, offsets, count: a list of the strings data[offsets[i]] to data[offsets[i + 1]].
+ * Another thread may change the offsets: each is read once. */
+PyObject *tfwi_bytes_of_offsets(PyObject *module, tfwi_arguments args, Py_ssize_t arg_count) {
+    const uint8_t *data = tfwi_address(args[0]);
+    const size_t data_len = tfwi_size(args[1]), count = tfwi_size(args[3]);
+    const volatile int64_t *offsets = tfwi_address(args[2]);
+    (void)module, (void)arg_count;
+    PyObject *list = PyErr_Occurred() == NULL ? PyList_New((Py_ssize_t)count) : NULL;
+    uint64_t begin = list != NULL && count != 0 ? (uint64_t)offsets[0] : 0;
+    for (size_t i = 0; list != NULL && i < count; i++) {
+        const uint64_t end = (uint64_t)offsets[i + 1];
+        if (!put_bytes(list, i, data, data_len, begin, end - begin)) {
+            Py_CLEAR(list);
+        }
+        begin = end;
+    }
+    return list;
+}
+
+/* ---- Found in place ------------------------------------------------------------------------- */
+
+/* Where the bytes begin in an object of this length; they follow its head wherever anybody has
+ * looked, and then a call for each, which would take half the time, is not needed. */
+static ptrdiff_t place_of_bytes(Py_ssize_t length) {
+    PyObject *example = PyBytes_FromStringAndSize(NULL, length);
+    ptrdiff_t place = example != NULL ? PyBytes_AsString(example) - (char *)example : 0;
+    Py_XDECREF(example);
+    return place;
+}
+
+/* objects, spans, first: notes where the bytes lie of the objects of a tuple from the first on, up
+ * to one that is no bytes object, as spans of addresses; returns their number. The tuple keeps
+ * them alive. */
+PyObject *tfwi_spans_of_bytes(PyObject *module, tfwi_arguments args, Py_ssize_t arg_count) {
+    static ptrdiff_t place = 0; /* the GIL, or that every thread finds the same, guards it */
+    PyObject *tuple = args[0];
+    tfw_span *spans = tfwi_address(args[1]);
+    const Py_ssize_t count = PyTuple_Size(tuple);
+    (void)module, (void)arg_count;
+    if (place == 0) {
+        const ptrdiff_t found = place_of_bytes(8);
+        place = found == place_of_bytes(4096) ? found : -1;
+    }
+    Py_ssize_t i = 0;
+    for (; i < count; i++) {
+        PyObject *object = PyTuple_GetItem(tuple, i);
+        if (Py_TYPE(object) != &PyBytes_Type) {
+            break;
+        }
+        const char *bytes = TFWI_LIKELY(place > 0) ? (char *)object + place
+                                                   : PyBytes_AsString(object);
+        spans[i] = (tfw_span){(uintptr_t)bytes, (uint64_t)Py_SIZE(object)};
+    }
+    return PyErr_Occurred() == NULL ? PyLong_FromSsize_t(i) : NULL;
+}
+
+#endif /* TFW_PYTHON */

@@ -1,0 +1,29 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The functions that take and give objects of Python, as a module of Python. */
+#include "python/objects.h"
+
+#ifdef TFW_PYTHON
+
+#define FUNCTION(name, function) \
+    {(name), (PyCFunction)(void (*)(void))(function), METH_FASTCALL, NULL}
+
+static PyMethodDef functions[] = {
+    FUNCTION("tfw_bytes_of_spans", tfwi_bytes_of_spans),
+    FUNCTION("tfw_spans_of_bytes", tfwi_spans_of_bytes),
+    FUNCTION("tfw_bytes_of_offsets", tfwi_bytes_of_offsets),
+    {NULL, NULL, 0, NULL},
+};
+
+/* Appends the module to the list with this address. cffi has let go of the GIL. */
+int tfw_add_functions(uintptr_t list) {
+    PyGILState_STATE state = PyGILState_Ensure();
+    PyObject *module = PyModule_New("tfwire._native.objects");
+    bool added = module != NULL && PyModule_AddFunctions(module, functions) == 0 &&
+                 PyList_Append((PyObject *)list, module) == 0;
+    Py_XDECREF(module);
+    PyErr_Clear();
+    PyGILState_Release(state);
+    return added ? TFW_OK : TFW_E_MEMORY;
+}
+
+#endif /* TFW_PYTHON */

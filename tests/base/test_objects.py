@@ -1,0 +1,79 @@
+"""Objects of Python by its C API: what the functions of csrc/python/ take, give and hold."""
+
+import gc
+import sys
+
+import numpy as np
+import pytest
+
+from tfwire._base.native import address, ffi, objects
+from tfwire._base.strings import spans_of_bytes
+
+DATA = np.arange(256, dtype=np.uint8)
+
+
+def by_spans(spans):
+    table = np.array(spans, np.uint64).reshape(-1, 2)
+    memory = address(ffi.from_buffer(DATA)), len(DATA), address(ffi.from_buffer(table))
+    return objects.tfw_bytes_of_spans(*memory, len(table))
+
+
+def by_offsets(offsets):
+    ends = np.array(offsets, np.int64)
+    memory = address(ffi.from_buffer(DATA)), len(DATA), address(ffi.from_buffer(ends))
+    return objects.tfw_bytes_of_offsets(*memory, len(ends) - 1)
+
+
+def test_strings_are_made_of_memory():
+    whole = DATA.tobytes()
+    assert [] == by_spans([]) == by_offsets([7])
+    assert [whole[3:8], b"", whole, whole[255:]] == by_spans([(3, 5), (256, 0), (0, 256), (255, 1)])
+    assert [b"", whole[2:9], whole[9:256]] == by_offsets([2, 2, 9, 256])
+
+
+BEYOND = [1, 255, 256, 257, 1 << 31, 1 << 32, (1 << 63) - 1]
+
+
+@pytest.mark.parametrize("by", BEYOND)
+def test_no_string_leaves_its_memory(by):
+    before = sys.getallocatedblocks()
+    for spans in [(256, by)], [(0, 1), (by, 256)], [((1 << 64) - by, by)], [(0, (1 << 64) - by)]:
+        with pytest.raises(ValueError, match="a string leaves its memory"):
+            by_spans(spans)
+    for offsets in [0, max(by, 257)], [-by, 3], [by, by - 1, by], [0, by, -by]:
+        with pytest.raises(ValueError, match="a string leaves its memory"):
+            by_offsets(offsets)
+    gc.collect()
+    assert sys.getallocatedblocks() < before + 500
+
+
+def test_memory_must_be_numbers():
+    with pytest.raises(TypeError):
+        objects.tfw_bytes_of_spans(None, 1, 1, 1)
+    with pytest.raises(OverflowError):
+        objects.tfw_bytes_of_offsets(address(ffi.from_buffer(DATA)), -1, 0, 0)
+
+
+class Bytes(bytes):
+    pass
+
+
+@pytest.mark.parametrize("other", [Bytes(b"a"), bytearray(b"a"), "a", 0, 10, 1 << 70, None, [], ()])
+def test_only_bytes_objects_are_read_in_place(other):
+    strings = [b"", b"a", bytes(300), bytes(70_000), b"last"]
+    table, count = spans_of_bytes((*strings, other, b"behind"))
+    found = [ffi.buffer(ffi.cast("char *", int(at)), int(size))[:] for at, size in table[:count]]
+    assert strings == found
+    assert 0 == spans_of_bytes((other,))[1] == spans_of_bytes(())[1]
+
+
+def test_no_reference_is_gained_or_lost():
+    string, other = bytes(1000), object()
+    held = (string, string, other)
+    before = sys.getrefcount(string), sys.getrefcount(other), sys.getrefcount(held)
+    for _ in range(100):
+        spans_of_bytes(held)
+    assert before == (sys.getrefcount(string), sys.getrefcount(other), sys.getrefcount(held))
+    made, other = by_spans([(0, 100)]), [DATA[:100].tobytes()]
+    assert list(map(sys.getrefcount, made)) == list(map(sys.getrefcount, other))
+    assert sys.getrefcount(made) == sys.getrefcount(other)
