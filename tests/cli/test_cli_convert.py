@@ -5,6 +5,7 @@ import io
 import itertools
 import json
 import os
+import re
 import shutil
 import sys
 import tarfile
@@ -268,7 +269,11 @@ def test_damage_is_an_error_or_left_out(folder):
         result = tfwire_main("convert", *words)
         assert 1 == result.returncode
         assert 1 == result.stderr.count(b"bad.tfrecord: left out bytes 0")
-        assert 2 == json.loads(result.stdout)["rows"]
+        report = json.loads(result.stdout)
+        assert (2, ["bad.tfrecord: 1 damaged region, 100 bytes, left out"]) == (
+            report["rows"],
+            [re.sub("[0-9]+ bytes", "100 bytes", line) for line in report["lost"]],
+        )
 
 
 @pytest.mark.parametrize(
@@ -314,16 +319,23 @@ def test_files_that_are_missing_are_named(folder):
         ("a.jsonl", b'{"x": [1, null]}', "found null"),
         ("a.jsonl", b'{"x": 9223372036854775808}', "64 bits"),
         ("a.jsonl", b'{"x": 1, "x": 2}', "'x' occurs twice"),
-        ("a.jsonl", b'{"x": 1}\n{"x": "y"}', "'x' is of several kinds"),
-        ("a.jsonl", b'{"x": "\xff"}', "line 1: expected UTF-8"),
+        (
+            "a.jsonl",
+            b'{"x": 1}\n{"x": "y"}',
+            "several kinds: int64 in row 0 of a.jsonl, bytes in row 1",
+        ),
+        ("a.jsonl", b'{"x": "\xff"}', "line 1: expected JSON in UTF-8"),
+        ("a.jsonl", b"x,y\n1,2\n", "line 1: expected JSON: "),
         ("a.jsonl", b'{"x": "\\ud800"}', "line 1: "),
         ("a.jsonl", b"[" * 100_000, "line 1: "),
         ("a.jsonl", b"\x1f\x8b\x08broken", "damaged gzip"),
         ("a.csv", b"a,b\n1\n", "a.csv: line 2: expected 2 cells, found 1"),
         ("a.csv", b"a,a\n1,2\n", "'a' occurs twice"),
         ("a.csv", b'a\n"x', "a.csv: line 2"),
-        ("a.csv", b"a\n\xff\n", "expected UTF-8"),
-        ("a.tar", b"x" * 1024, "a.tar: "),
+        ("a.csv", b"a\n\xff\n", "line 2: expected UTF-8"),
+        ("a.csv", b"\xff\n1\n", "line 1: expected UTF-8"),
+        ("a.tar", b"x" * 1024, "a.tar: not a tar file: "),
+        ("a.tar", b"", "a.tar: not a tar file: "),
         ("a.tfrecord", b"x" * 100, "a.tfrecord: record 0"),
     ],
 )
@@ -352,6 +364,21 @@ def test_other_records_are_refused(folder):
     for words in (["-o", "a.csv"], ["-o", "a.jsonl", "--examples"]):
         assert "SequenceExample" in refused("seq.tfrecord", *words, status=1)
     assert 1 == run("seq.tfrecord", "raw.tfrecord", "-o", "all.tfrecord", "--limit", 1)["rows"]
+
+
+def test_rows_at_fault_are_named_with_their_file(folder):
+    (folder / "a.jsonl").write_text('{"x": 1}\n')
+    (folder / "b.jsonl").write_text('{"x": "y"}\n')
+    message = refused("a.jsonl", "b.jsonl", "-o", "c.csv", status=1)
+    assert "int64 in row 0 of a.jsonl, bytes in row 0 of b.jsonl" in message
+    (folder / "schema.pbtxt").write_text(
+        'feature { name: "x" type: INT presence { min_fraction: 1 } shape {} }'
+    )
+    words = ["--schema", "schema.pbtxt", "-o", "c.csv"]
+    assert "b.jsonl: row 0: 'x': " in refused("a.jsonl", "b.jsonl", *words, status=1)
+    (folder / "b.jsonl").write_text('{"y": 1}\n')
+    message = refused("a.jsonl", "b.jsonl", *words, status=1)
+    assert "b.jsonl: row 0: no 'x', which the schema requires" in message
 
 
 def test_a_format_without_its_package_says_so(folder, monkeypatch):

@@ -107,6 +107,19 @@ def test_files_that_cannot_be_read(folder, command):
     check_each(check, paths)
 
 
+@pytest.mark.parametrize("name", ["", "a"])
+def test_complaints_name_the_file(folder, name):
+    """Also one without a name, and one whose name is in every complaint."""
+    if name:
+        (folder / name).write_bytes(b"x" * 40)
+
+    def check(command):
+        complaint = tfwire_main(*words_of(command, name)).stderr.decode()
+        assert not complaint or re.search(f": {name or repr(name)}(.tfwindex)?[:;] ", complaint)
+
+    check_each(check, READING.keys() - {"split"})  # whose output is refused first
+
+
 @pytest.mark.skipif(os.getuid() == 0, reason="this user may read everything")
 def test_a_file_that_may_not_be_read(path):
     os.chmod(path, 0)

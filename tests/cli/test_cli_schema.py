@@ -84,8 +84,10 @@ def test_kinds_that_disagree_are_reported():
     tfw.write_records("mixed", [{"a": 1}, {"a": 1}, {"a": "x"}])
     result = tfwire_main("schema", "mixed")
     assert 1 == result.returncode
-    assert re.search(rb"^tfwire schema: feature 'a' is of several kinds", result.stderr)
+    assert re.search(rb"^tfwire schema: mixed: feature 'a' is of several kinds", result.stderr)
     assert b'"a": tfw.VarLenFeature(tfw.int64)' in result.stdout
+    result = tfwire_main("schema", "in", "mixed")
+    assert b"tfwire schema: in and 1 more file: feature 'a' is of several kinds" in result.stderr
 
 
 def test_feature_lists_are_code_but_no_schema_file():
@@ -138,6 +140,10 @@ def test_files_at_fault(folder):
     (folder / "empty").write_bytes(b"")
     (folder / "bad.json").write_text("{")
     tfw.write_records("other", [b"\xff\xff"])
+    assert (
+        b"tfwire schema: empty and 2 more files: there are no records to infer a schema from\n"
+        == tfwire_main("schema", *["empty"] * 3).stderr
+    )
     for name in ("empty", "bad.json", "other", "missing"):
         result = tfwire_main("schema", name)
         assert (1, b"") == (result.returncode, result.stdout)

@@ -1,9 +1,12 @@
 """tfwire head and cat."""
 
+import gzip
 import json
 import os
+import re
 import subprocess
 import tracemalloc
+from pathlib import Path
 
 import pytest
 from google.protobuf import text_format
@@ -125,6 +128,30 @@ def test_damage_is_said_and_the_rest_is_shown(tmp_path):
     first, second = result.stderr.splitlines()
     assert first.startswith(f"tfwire cat: {path}: left out bytes 0 to ")
     assert f"tfwire cat: {tmp_path / 'missing'}: No such file or directory" == second
+
+
+@pytest.mark.parametrize(
+    "command", ["cat", "count", "info", "stats", "verify", "convert", "repair"]
+)
+def test_damage_in_a_compressed_file_says_which_bytes_are_counted(tmp_path, monkeypatch, command):
+    """Those of the file where it does not inflate, else those of its content."""
+    monkeypatch.chdir(tmp_path)
+    tfw.write_records("whole", EXAMPLES)
+    content = bytearray(Path("whole").read_bytes())
+    content[20] ^= 1
+    Path("bit").write_bytes(gzip.compress(content))
+    Path("cut").write_bytes(gzip.compress(Path("whole").read_bytes())[:-60])
+    words = {
+        "convert": ["--on-corrupt", "skip", "--from", "tfrecord", "-o", "out.jsonl"],
+        "repair": ["out"],
+    }.get(command, [])
+    for name, *wanted in ("bit", "decompressed"), ("cut", "compressed", "decompressed"):
+        result = tfwire_command(command, name, *words)
+        assert result.returncode == 1
+        shown = result.stdout + result.stderr
+        assert wanted == re.findall(r"(\w+) bytes \d+ to \d+ \(\d+ bytes\), record", shown)
+        for path in tmp_path.glob("out*"):
+            path.unlink()
 
 
 def test_head_stops_before_later_damage(tmp_path):

@@ -234,13 +234,15 @@ def test_wrong_usage(photos, tmp_path, capsys):
     assert not os.path.exists(out)
 
 
-def test_damage_is_a_red_row(photos, tmp_path):
+def test_damage_is_a_red_row_and_is_said(photos, tmp_path, capsys):
     contents = bytearray(photos.read_bytes())
     contents[5000] ^= 1
     photos.write_bytes(contents)
     out = tmp_path / "out.html"
-    assert 0 == main(["view", "--html", str(out), str(photos)])
+    assert 1 == main(["view", "--html", str(out), str(photos)])
     assert 1 == out.read_text().count('<tr class="bad">')
+    said = f"tfwire view: {photos}: left out bytes "
+    assert [said] == re.findall(f"^{re.escape(said)}", capsys.readouterr().err, re.MULTILINE)
 
 
 def test_the_command_serves_until_it_is_interrupted(photos):

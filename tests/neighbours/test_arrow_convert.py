@@ -174,7 +174,7 @@ def test_wrong_input() -> None:
     assert "--schema is not for" in refused(*words, status=2)
     tfw.write_records("kinds.tfrecord", [{"x": 1}, {"x": "a"}])
     found = refused("kinds.tfrecord", "-o", "a.parquet")
-    assert "'x' is of several kinds: int64 in row 0, bytes in row 1" in found
+    assert "'x' is of several kinds: int64 in row 0 of kinds.tfrecord, bytes in row 1" in found
 
 
 VALUES: dict[str, Any] = {

@@ -307,7 +307,7 @@ def test_compressed_files_have_pages(numbers, tmp_path):
 
 def frozen(*paths, num_records=100, num_bytes=5_000_000, corners=()):
     files = [BrowsedFile(str(path)) for path in paths]
-    return frozen_page(files, num_records, num_bytes, corners)
+    return frozen_page(files, num_records, num_bytes, corners).text
 
 
 def test_a_frozen_page_loads_nothing(photos):

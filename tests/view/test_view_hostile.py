@@ -109,7 +109,7 @@ def test_pages_in_a_file_keep_to_their_budget(tmp_path, monkeypatch, small, name
     path = tmp_path / "hostile"
     tfw.write_records(path, [RECORDS[name]] * 3)
     monkeypatch.setattr(Small, "of_file", classmethod(lambda cls, *_: cls()))
-    page = frozen_page([BrowsedFile(str(path))] * 2, 5, 100_000)
+    page = frozen_page([BrowsedFile(str(path))] * 2, 5, 100_000).text
     check(page, small[-1])
     assert page.count("<section>") <= 5
     # Links lead somewhere.
@@ -272,7 +272,7 @@ def test_a_page_in_a_file_says_what_is_missing(tmp_path):
     path = tmp_path / "many"
     long = {f"s{i:02}": [f"{k:039}" for k in range(100)] for i in range(99)}
     tfw.write_records(path, [long] * 40)
-    page = frozen_page([BrowsedFile(str(path))], 40, 1000)
+    page = frozen_page([BrowsedFile(str(path))], 40, 1000).text
     count = page.count("<section>")
     assert 10 < count < 40
     assert f"the first {count} records" in page
@@ -282,7 +282,7 @@ def test_a_page_in_a_file_says_what_is_missing(tmp_path):
 def test_masks_that_nobody_looked_at_are_counted(tmp_path):
     path = tmp_path / "masks"
     tfw.write_records(path, [{f"m{i:02}": mask(1000, 1000, 4) for i in range(30)}])
-    page = frozen_page([BrowsedFile(str(path))], 10, 5_000_000)
+    page = frozen_page([BrowsedFile(str(path))], 10, 5_000_000).text
     assert re.search("[0-9]+ gray pictures not searched for the classes of a mask", page)
 
 

@@ -36,7 +36,7 @@ def rows_of(summary):
 
 
 def frozen(*paths, num_records=100, num_bytes=5_000_000):
-    return frozen_page([BrowsedFile(str(path)) for path in paths], num_records, num_bytes)
+    return frozen_page([BrowsedFile(str(path)) for path in paths], num_records, num_bytes).text
 
 
 # ---- Large records ------------------------------------------------------------------------------

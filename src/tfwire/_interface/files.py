@@ -9,7 +9,8 @@
   ``either_word`` of two; the policy ``AS_TENSORFLOW`` at damage, and ``check_ends``, which refuses
   a device whose bytes never end.
 * What may be wrong with files: ``problems_of_sets`` of shards that are half published, and
-  ``damage_hint``, what a file looks like of which no record is read.
+  ``damage_hint``, what a file looks like of which no record is read; ``detected_compression`` says
+  whether offsets are those of the file.
 * Records as bytes of a file: ``as_record`` of what writers take, ``Packer`` frames, ``FRAME`` is
   the size of a frame; ``chunks`` of many records.
 
@@ -47,7 +48,10 @@ from tfwire._records.reading.options import (
     make_options as make_options,
 )
 from tfwire._records.reading.publishing_markers import Markers
-from tfwire._records.reading.verify_files import damage_hint as damage_hint
+from tfwire._records.reading.verify_files import (
+    damage_hint as damage_hint,
+    detected_compression as detected_compression,
+)
 
 
 def problems_of_sets(paths: Iterable[str]) -> list[str]:

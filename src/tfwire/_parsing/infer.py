@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import reprlib
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, NamedTuple
 
 from tfwire._base.aliases import DetectedCompressionType, Input, OnCorrupt, StorageOptions
 from tfwire._base.arguments import integer
 from tfwire._base.errors import public, warn
-from tfwire._base.text import html_of, quoted
+from tfwire._base.text import html_of, plural, quoted, show_path
 from tfwire._parsing.features import (
     Feature,
     FixedLenFeature,
@@ -19,6 +18,8 @@ from tfwire._parsing.features import (
 )
 from tfwire._parsing.survey import FeatureSurvey, Survey, survey_files
 from tfwire._records.files.compression import either_word
+from tfwire._records.files.paths import is_path
+from tfwire._records.reading.damage import display_name
 from tfwire._records.reading.open_source import input_paths
 
 
@@ -148,10 +149,17 @@ def infer_schema(
     share = None if num_records is None else max(1, -(-num_records // max(1, len(files))))
     survey = survey_files(files, share, compression_type, on_corrupt)
     if survey.num_records == 0:
-        raise ValueError(f"there are no records to infer a schema from in {reprlib.repr(files)}")
+        raise ValueError(f"{_names_of(files)}: there are no records to infer a schema from")
     schema = schema_from_survey(survey)
-    _warn_of_conflicts([*schema.statistics.items(), *schema.sequence_statistics.items()])
+    statistics = [*schema.statistics.items(), *schema.sequence_statistics.items()]
+    _warn_of_conflicts(_names_of(files), statistics)
     return schema
+
+
+def _names_of(files: Sequence[Any]) -> str:
+    """The first of several files, and how many others there are."""
+    name = show_path(files[0]) if files and is_path(files[0]) else display_name(None)
+    return name if len(files) < 2 else f"{name} and {plural(len(files) - 1, 'more file')}"
 
 
 def schema_from_survey(survey: Survey) -> InferredSchema:
@@ -199,12 +207,12 @@ def _statistics(seen: FeatureSurvey) -> FeatureStatistics:
     return FeatureStatistics(seen.records, kinds, *counts, seen.min_steps, seen.max_steps)
 
 
-def _warn_of_conflicts(features: Iterable[tuple[str, FeatureStatistics]]) -> None:
+def _warn_of_conflicts(files: str, features: Iterable[tuple[str, FeatureStatistics]]) -> None:
     for key, seen in sorted(features, key=lambda item: item[0]):  # a list may have a feature's name
         if len(seen.kinds) > 1:
             found = ", ".join(f"{kind} in {count}" for kind, count in seen.kinds.items())
             warn(
-                f"feature {quoted(key)} is of several kinds ({found} records), "
+                f"{files}: feature {quoted(key)} is of several kinds ({found} records), "
                 "which no specification parses"
             )
 

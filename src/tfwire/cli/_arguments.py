@@ -211,12 +211,26 @@ def as_flags(text: str) -> str:
 
 
 def complain_of_damage(
-    options: argparse.Namespace, name: str, regions: SkippedRegions, hint: str | None
+    options: argparse.Namespace,
+    name: str,
+    regions: SkippedRegions,
+    hint: str | None,
+    compression: str | None = None,
 ) -> None:
     """Lines on stderr for the first regions that were left out, for the number of the others, and
-    for what the file looks like."""
+    for what the file looks like.
+
+    Args:
+        options: Of the command.
+        name: The file.
+        regions: What was left out of it.
+        hint: What it looks like, if something is to be said of that.
+        compression: Of the file; None: it is looked at, if anything was left out.
+    """
+    if compression is None and regions:
+        compression = found_compression(name, regions, chosen_compression(options))
     for region in regions[:_SHOWN_REGIONS]:
-        complain(options, f"{name}: left out {describe_region(region)}")
+        complain(options, f"{name}: left out {describe_region(region, compression)}")
     if regions.num_regions > _SHOWN_REGIONS:
         more = regions.num_regions - _SHOWN_REGIONS
         complain(
@@ -245,11 +259,12 @@ def error_line(error: Exception, name: str | None = None) -> str:
         text = str(error)
     else:
         text = f"unexpected {type(error).__name__}: {shorten(str(error), 200)}"
-    if name == "-":
-        name = "standard input"
-    if name is None or show_path(name) in text:
+    if name is None:
         return text
-    return f"{show_path(name)}: {text}"
+    shown = "standard input" if name == "-" else show_path(name) or "''"
+    if re.search(rf"(^|\s|['\"]){re.escape(shown)}['\":]", text):
+        return text
+    return f"{shown}: {text}"
 
 
 # ---- Printing ---------------------------------------------------------------------------------
@@ -264,9 +279,24 @@ def show_compression(compression: str) -> str:
     return compression.lower() or "none"
 
 
-def describe_region(region: SkippedRegion) -> str:
+def found_compression(
+    name: str, regions: SkippedRegions, compression: Compression | Literal["auto"]
+) -> str:
+    """How a file is compressed of which regions were left out."""
+    if compression != "auto":
+        return compression
+    if any(region.reason == "compressed stream" for region in regions):
+        return "GZIP"  # or ZLIB
+    from tfwire._interface.files import detected_compression
+
+    return "" if name == "-" else detected_compression(name)
+
+
+def describe_region(region: SkippedRegion, compression: str | None) -> str:
     """A damaged region in one line; its numbers have no separators, for use in other tools."""
-    where = "compressed bytes" if region.reason == "compressed stream" else "bytes"
+    where = "decompressed bytes" if compression else "bytes"
+    if region.reason == "compressed stream":
+        where = "compressed bytes"
     return (
         f"{where} {region.begin} to {region.end} ({region.end - region.begin} bytes), "
         f"record {region.record_index}: {region.reason}"

@@ -8,7 +8,7 @@ find the columns and what the output cannot hold of them, then to write.
 from __future__ import annotations
 
 import argparse
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from itertools import islice
 from typing import Any
 
@@ -18,6 +18,7 @@ from tfwire import (
     InferredSchema,
     ParseError,
     ShardedWriter,
+    SkippedRegions,
     VarLenFeature,
     encode_example,
     example_to_json,
@@ -37,7 +38,7 @@ from tfwire._interface.new_files import FileSet
 from tfwire.arrow import open_reader
 from tfwire.cli import _arguments, _rows, _tables, _webdataset
 from tfwire.cli._formats import ARROW_FORMATS, Losses
-from tfwire.cli._row_survey import RowColumn, RowSurvey, columns_of_schema
+from tfwire.cli._row_survey import Place, RowColumn, RowSurvey, columns_of_schema
 from tfwire.cli._rows import Row, RowAndKinds, TextWriter
 from tfwire.cli._streams import Progress
 
@@ -46,6 +47,7 @@ _MAX_ROWS = 65536  # of a batch
 _WINDOW = 64  # records whose sizes are added
 _VALUE_BYTES = 64  # of a value in Python, beside its string
 _MAX_RECORD_SIZE = 2**30
+PlacedRow = tuple[Place, Row, Mapping[str, str] | None]
 
 
 class Conversion:
@@ -134,10 +136,11 @@ class Conversion:
                 self._complain_of_damage(name, reader.skipped)
         self._complained = True
 
-    def _complain_of_damage(self, name: str, regions: Any) -> None:
+    def _complain_of_damage(self, name: str, regions: SkippedRegions) -> None:
         self.damaged |= bool(regions)
         if not self._complained:
             self._progress.clear()
+            self.losses.add_damage(name, regions)
             _arguments.complain_of_damage(self._options, name, regions, None)
 
     def _begin_pass(self) -> None:
@@ -226,8 +229,8 @@ class Conversion:
     def _refuse_kinds(self) -> None:
         """Raises ValueError: columns are of several kinds. It names the first row of each."""
         rows = RowSurvey(one_kind=True)
-        for row, kinds in self._rows_of_records():
-            rows.add(row, kinds)
+        for place, row, kinds in self._rows_of_records():
+            rows.add(place, row, kinds)
         rows.found_columns(keep_order=False)
 
     def _note_sizes(self, sizes: Any) -> None:
@@ -276,15 +279,15 @@ class Conversion:
                 self.losses.lines += _tables.lost_types(schema, rows=True)
         survey = RowSurvey(self._source in ("tfrecord", *ARROW_FORMATS), self._source == "csv")
         self._begin_pass()
-        for row, kinds in self._rows():
-            survey.add(row, kinds)
+        for place, row, kinds in self._rows():
+            survey.add(place, row, kinds)
         columns = self._columns(survey)
         with_key = self._source == "tar" and self._options.key is None
         self.losses.add_rows(survey, columns, self._target, self._options.examples)
         if with_key and survey.num_rows:
             self.losses.lines.append("the keys of the samples; --key NAME makes them a column")
         self._begin_pass()
-        rows = _typed((row for row, _ in self._rows()), columns)
+        rows = _typed(self._rows(), columns)
         self._write_rows(rows, columns)
 
     def _columns(self, survey: RowSurvey) -> list[RowColumn]:
@@ -300,8 +303,8 @@ class Conversion:
             for column in columns
         ]
 
-    def _rows(self) -> Iterator[RowAndKinds]:
-        """The rows with the kinds of their values, if they are known."""
+    def _rows(self) -> Iterator[PlacedRow]:
+        """The rows with their places, and the kinds of their values if they are known."""
         if self._source == "tfrecord":
             yield from self._rows_of_records()
             return
@@ -312,10 +315,10 @@ class Conversion:
                     _rows.decode_base64(row, self._options.base64)
                 except ValueError as error:
                     raise ValueError(f"{show_path(path)}: row {number}: {error}") from None
-                yield row, kinds
+                yield (path, number), row, kinds
                 left = None if left is None else left - 1
 
-    def _rows_of_records(self) -> Iterator[RowAndKinds]:
+    def _rows_of_records(self) -> Iterator[PlacedRow]:
         self.losses.num_kindless = 0
         for path, number, record in self._records():
             try:
@@ -323,7 +326,7 @@ class Conversion:
             except ValueError as error:
                 raise _not_an_example(path, number, error) from None
             self.losses.num_kindless += kindless
-            yield row, kinds
+            yield (path, number), row, kinds
 
     def _rows_of_file(self, path: str) -> Iterator[RowAndKinds]:
         def report(done: int) -> None:
@@ -433,9 +436,9 @@ def _features_of(
     return features, flat
 
 
-def _typed(rows: Iterable[Row], columns: Sequence[RowColumn]) -> Iterator[Row]:
+def _typed(rows: Iterable[PlacedRow], columns: Sequence[RowColumn]) -> Iterator[Row]:
     """Rows with the values of their columns in the columns' kinds and order."""
-    for number, row in enumerate(rows):
+    for (path, number), row, _ in rows:
         typed: Row = {}
         for column in columns:
             value = row.get(column.name)
@@ -443,11 +446,10 @@ def _typed(rows: Iterable[Row], columns: Sequence[RowColumn]) -> Iterator[Row]:
                 try:
                     typed[column.name] = column.typed(value)
                 except ValueError as error:
-                    raise ValueError(f"row {number}: {error}") from None
+                    raise ValueError(f"{show_path(path)}: row {number}: {error}") from None
             elif column.required:
-                raise ValueError(
-                    f"row {number} has no {quoted(column.name)}, which the schema requires"
-                )
+                lacks = f"no {quoted(column.name)}, which the schema requires"
+                raise ValueError(f"{show_path(path)}: row {number}: {lacks}")
         yield typed
 
 

@@ -8,9 +8,10 @@ import re
 from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from tfwire._interface.messages import plural, quoted
+from tfwire._interface.messages import plural, quoted, show_path
 
 if TYPE_CHECKING:
+    from tfwire import SkippedRegions
     from tfwire.cli._row_survey import RowColumn, RowSurvey
 
 
@@ -79,6 +80,13 @@ class Losses:
         if self.num_kindless:
             lines.append(f"{plural(self.num_kindless, 'feature')} without a kind, left out")
         return lines
+
+    def add_damage(self, path: str, regions: SkippedRegions) -> None:
+        """Records that do not verify."""
+        if regions:
+            found = f"{plural(regions.num_regions, 'damaged region')}, "
+            found += f"{plural(regions.num_bytes, 'byte')}, left out"
+            self.lines.append(f"{show_path(path)}: {found}")
 
     def add_empty(self, count: int) -> None:
         """Rows without a column."""

@@ -15,9 +15,11 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from tfwire._interface.messages import quoted
+from tfwire._interface.messages import quoted, show_path
 
 RowValue = int | float | bytes | list[Any]
+Place = tuple[str, int]
+"""A file, and the number of a row in it."""
 
 NON_FINITE = {"NaN": math.nan, "Infinity": math.inf, "-Infinity": -math.inf}
 _WORDS = {word.encode() for word in NON_FINITE}
@@ -121,7 +123,7 @@ class _ColumnStatistics:
     """What was seen of a column."""
 
     def __init__(self) -> None:
-        self.kinds: dict[str, int] = {}  # with the number of the first row
+        self.kinds: dict[str, Place] = {}  # with the first row
         self.present = 0
         self.lists = False
         self.counts: tuple[int, int] = (1 << 63, 0)
@@ -132,7 +134,7 @@ class _ColumnStatistics:
         self.words = self.integers = self.numbers = True  # all strings are such
         self.some_number = False
 
-    def add(self, row: int, value: RowValue, kind: str | None = None) -> None:
+    def add(self, row: Place, value: RowValue, kind: str | None = None) -> None:
         """Adds the value of a row; its kind is that of its items unless it is given."""
         self.present += 1
         items = value if isinstance(value, list) else [value]
@@ -197,13 +199,15 @@ class RowSurvey:
         self.num_empty = 0
         self.num_kindless = 0
 
-    def add(self, row: Mapping[str, RowValue], kinds: Mapping[str, str] | None = None) -> None:
+    def add(
+        self, place: Place, row: Mapping[str, RowValue], kinds: Mapping[str, str] | None = None
+    ) -> None:
         """Adds a row, with the kinds of its values if they are known."""
         for name, value in row.items():
             seen = self.columns.get(name)
             if seen is None:
                 seen = self.columns[name] = _ColumnStatistics()
-            seen.add(self.num_rows, value, kinds[name] if kinds else None)
+            seen.add(place, value, kinds[name] if kinds else None)
         self.num_rows += 1
         self.num_empty += not row
 
@@ -230,5 +234,7 @@ class RowSurvey:
         mixed |= kinds == {"int64", "bytes"} and seen.words
         if mixed and not self._one_kind:
             return "float"
-        found = ", ".join(f"{kind} in row {row}" for kind, row in seen.kinds.items())
-        raise ValueError(f"{quoted(name)} is of several kinds: {found} is the first of each")
+        found = ", ".join(
+            f"{kind} in row {row} of {show_path(path)}" for kind, (path, row) in seen.kinds.items()
+        )
+        raise ValueError(f"{quoted(name)} is of several kinds: {found} (the first row of each)")

@@ -133,9 +133,16 @@ def json_rows(path: str, report: Callable[[int], None]) -> Iterator[RowAndKinds]
             try:
                 yield _json_row(line)
             except (ValueError, RecursionError) as error:
-                said = "expected UTF-8" if isinstance(error, UnicodeError) else parser_said(error)
-                raise ValueError(f"{show_path(path)}: line {number}: {said}") from None
+                raise ValueError(f"{show_path(path)}: line {number}: {_said(error)}") from None
             report(source.position())
+
+
+def _said(error: ValueError | RecursionError) -> str:
+    """Why a line is not JSON, or no row."""
+    if isinstance(error, UnicodeError):
+        return "expected JSON in UTF-8"
+    is_json = not isinstance(error, (json.JSONDecodeError, RecursionError))
+    return str(error) if is_json else f"expected JSON: {parser_said(error)}"
 
 
 def _json_row(line: bytes) -> RowAndKinds:
@@ -289,11 +296,12 @@ def csv_rows(path: str, report: Callable[[int], None]) -> Iterator[Row]:
     all others strings."""
     csv.field_size_limit(_MAX_CELL)
     with opened(path) as source:
-        text = io.TextIOWrapper(source.file, "utf-8-sig", newline="")
+        # Other bytes become surrogates, which no text has: the row with the first is known.
+        text = io.TextIOWrapper(source.file, "utf-8-sig", "surrogateescape", newline="")
         reader = csv.reader(text, strict=True)
         try:
             header = next(reader, [])
-            _unique([(name, None) for name in header])
+            _unique([(name, name.encode()) for name in header])
             for cells in reader:
                 if cells and len(cells) != len(header):
                     raise ValueError(f"expected {len(header)} cells, found {len(cells)}")

@@ -41,10 +41,13 @@ def sample_rows(
         ValueError: Not a tar file, or two members of a sample have one extension.
     """
     with opened(path) as source:
+        stream: Any = _ArchiveStream(source.file)
         try:
-            stream = _ArchiveStream(source.file)
-            file: Any = stream
-            with tarfile.open(fileobj=file, mode="r|") as archive:
+            archive = tarfile.open(fileobj=stream, mode="r|")  # noqa: SIM115
+        except tarfile.TarError as error:
+            raise ValueError(f"{show_path(path)}: not a tar file: {error}") from None
+        try:
+            with archive:
                 yield from _samples(archive, source.position, report, key_name)
             stream.check_end()
         except (tarfile.TarError, ValueError) as error:

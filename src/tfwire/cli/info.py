@@ -91,7 +91,9 @@ def _count(options: argparse.Namespace) -> int:
         else:
             print(f"{report.num_records:>12} {show_path(report.path)}")
         status |= not report.intact
-        _arguments.complain_of_damage(options, report.path, report.skipped, report.hint)
+        _arguments.complain_of_damage(
+            options, report.path, report.skipped, report.hint, report.compression
+        )
     if len(options.files) > 1 and not options.json:
         print(f"{total:>12} total")
     return status
@@ -116,7 +118,7 @@ def _print(report: FileReport, size: int | None) -> None:
         )
     print(f"  intact       {'yes' if report.intact else 'NO'}")
     for region in report.skipped[:_SHOWN_ITEMS]:
-        print(f"    {_arguments.describe_region(region)}")
+        print(f"    {_arguments.describe_region(region, report.compression)}")
     if report.skipped.num_regions > _SHOWN_ITEMS:
         count = plural(report.skipped.num_regions, "region")
         print(f"    of {count} the first {_SHOWN_ITEMS} are listed; tfwire verify lists more")

@@ -69,7 +69,7 @@ def _print(report: RepairReport, out_path: str) -> None:
         print(f"  {_describe_flip(flip)}")
     _arguments.print_more(flips.num_bits, len(flips), "flipped bit")
     for region in lost:
-        print(f"  lost: {_arguments.describe_region(region)}")
+        print(f"  lost: {_arguments.describe_region(region, report.compression)}")
     _arguments.print_more(lost.num_regions, len(lost), "region")
 
 

@@ -135,7 +135,7 @@ def _report(report: FileReport, options: argparse.Namespace) -> None:
         facts.append(f"receipt {report.receipt.hash:016x}")
     print(f"{show_path(report.path)}: {', '.join(facts)}")
     for region in report.skipped:
-        print(f"  {_arguments.describe_region(region)}")
+        print(f"  {_arguments.describe_region(region, report.compression)}")
     _arguments.print_more(report.skipped.num_regions, len(report.skipped), "region")
     if report.hint is not None:
         print(f"  {_arguments.as_flags(printable(report.hint))}")

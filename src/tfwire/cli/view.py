@@ -110,9 +110,11 @@ def _freeze(options: argparse.Namespace, files: list[BrowsedFile], corners: tupl
     from tfwire.view._frozen import frozen_page
 
     count, size = options.records or _FROZEN_RECORDS, options.size or _FROZEN_BYTES
-    text = frozen_page(files, count, size, corners)
-    replace_file(options.html, [text.encode("utf-8", "replace")])
-    return 0
+    page = frozen_page(files, count, size, corners)
+    replace_file(options.html, [page.text.encode("utf-8", "replace")])
+    for file, regions in zip(files, page.damage, strict=False):
+        _arguments.complain_of_damage(options, file.path, regions, None)
+    return int(any(page.damage))
 
 
 def _serve(options: argparse.Namespace, files: list[BrowsedFile], corners: tuple[str, ...]) -> int:

@@ -4,16 +4,29 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from functools import partial
+from typing import NamedTuple
 
-from tfwire import RecordPosition
+from tfwire import RecordPosition, SkippedRegion, SkippedRegions
 from tfwire._interface.messages import plural
 from tfwire.view._budget import Allowance, Budget
 from tfwire.view._html import escaped
 from tfwire.view._media import data_uri
 from tfwire.view._page import document, feature_summary, record_table, record_view
 from tfwire.view._pictures import Look, Picture, first_picture, picture_of_payload
-from tfwire.view._records import BrowsedFile, Record
+from tfwire.view._records import BrowsedFile, Record, place_after
 from tfwire.view._summary import FeatureSummary
+
+
+class FrozenPage(NamedTuple):
+    """A page in one file.
+
+    Attributes:
+        text: HTML.
+        damage: What is damaged among the first records of each file.
+    """
+
+    text: str
+    damage: list[SkippedRegions]
 
 
 def frozen_page(
@@ -21,7 +34,7 @@ def frozen_page(
     num_records: int,
     num_bytes: int,
     corners: tuple[str, ...] = (),
-) -> str:
+) -> FrozenPage:
     """The first records of files as one page of HTML, which loads nothing.
 
     Args:
@@ -53,7 +66,8 @@ def frozen_page(
         "<kbd>Enter</kbd> open <kbd>Escape</kbd> back</small></nav>"
     )
     header = f"<h1>{escaped(names)}</h1>{tools}"
-    return document(names, header, "".join(parts), policy=True)
+    text = document(names, header, "".join(parts), policy=True)
+    return FrozenPage(text, [_damage(sample) for sample in samples])
 
 
 # ---- The sample ---------------------------------------------------------------------------------
@@ -94,6 +108,17 @@ def _samples(files: Sequence[BrowsedFile], num_records: int, budget: Budget) -> 
                 left -= len(sample.records) - before
         growing = [sample for sample in growing if sample.next is not None]
     return [sample for sample in samples if sample.records or sample.next is None]
+
+
+def _damage(sample: _Sample) -> SkippedRegions:
+    found = [record for record in sample.records if record.kind == "damage"]
+    regions = (
+        SkippedRegion(
+            sample.file.path, each.offset, place_after(each).offset, each.number, each.reason
+        )
+        for each in found
+    )
+    return SkippedRegions(regions, len(found), sum(each.size for each in found))
 
 
 # ---- Pictures -----------------------------------------------------------------------------------

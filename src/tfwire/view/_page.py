@@ -188,11 +188,11 @@ def _cell(record: Record, name: FeatureName, look: Look) -> str:
 
 def record_view(record: Record, look: Look) -> str:
     """All of a record: every feature, pictures whole, films with a slider."""
-    facts = f"{record.kind}, {plural(record.size, 'byte')} at byte {record.offset:,} of the file"
+    facts = f"{record.kind}, {plural(record.size, 'byte')} at byte {record.offset:,}"
     if record.kind == "damage":
         return f'<p class="facts">{facts}</p><p class="bad">{_in_words(record.reason)}</p>'
     if record.kind == "long":
-        return f"<p>{too_long(record)}; at byte {record.offset:,} of the file</p>"
+        return f"<p>{too_long(record)}; at byte {record.offset:,}</p>"
     if record.kind == "other":
         hint = f"Not an Example{_hint(record)}. Records may hold other messages, or any bytes."
         picture = picture_of_payload(record)

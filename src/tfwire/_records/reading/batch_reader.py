@@ -298,10 +298,12 @@ class BatchReader:
         self._skipped.add(regions)
         if regions:
             first = regions[0]
+            is_of_content = file.compression and first.reason != "compressed stream"
+            content = " of the decompressed content" if is_of_content else ""
             self.warn(
                 f"{printable(display_name(file.path))}: left out {regions.num_regions} damaged "
                 f"region(s), {regions.num_bytes} bytes in all, the first at record "
-                f"{first.record_index}, byte {first.begin} ({first.reason})"
+                f"{first.record_index}, byte {first.begin}{content} ({first.reason})"
             )
 
     def _exclusive(self) -> threading.Lock:

@@ -220,6 +220,13 @@ def _first_record(file: RecordFile, summary: Summary) -> bytes | None:
     return bytes(ffi.buffer(batch.data + batch.spans[0].offset, batch.spans[0].length))
 
 
+def detected_compression(path: Any) -> Compression:
+    """How a file is compressed; "" if it is not."""
+    options = make_options("auto", True, "skip", None, None)
+    with contextlib.closing(RecordFile(open_source(path), options)) as file:
+        return file.compression
+
+
 def damage_hint(path: Any, compression_type: Any, max_record_size: int | None = None) -> str | None:
     """The error that a reader raises for a file that begins with damage, as text; else None."""
     if is_file_object(path):
