@@ -4,12 +4,15 @@ import ast
 import pickle
 import re
 from collections import Counter, defaultdict
+from functools import cache
 from graphlib import TopologicalSorter
 from importlib import import_module
+from types import SimpleNamespace
 
 import pytest
 
 from helpers.paths import CSRC, PACKAGE, ROOT, TESTS
+from helpers.products import check_each
 
 pytestmark = pytest.mark.outside_c
 
@@ -134,21 +137,53 @@ def includes(path):
     return re.findall(r'^#include "([^"]+)"', path.read_text(encoding="ascii"), re.MULTILINE)
 
 
+@cache
+def module_at(path):
+    """What the tests ask of a module, which is parsed once.
+
+    Attributes:
+        at_import: What the statements of its top level import.
+        elsewhere: What others import, in functions and under conditions.
+        for_types: What is imported for type checkers alone.
+        defined: Classes and functions of its top level, without private functions.
+        constants: Its private constants, with the text of their values.
+    """
+    found = SimpleNamespace(at_import=set(), elsewhere=set(), for_types=set())
+    found.defined, found.constants = set(), []
+    for node in ast.parse(path.read_text(encoding="utf-8")).body:
+        for_types = isinstance(node, ast.If) and ast.unparse(node.test) == "TYPE_CHECKING"
+        at_import = isinstance(node, (ast.Import, ast.ImportFrom))
+        when = "for_types" if for_types else "at_import" if at_import else "elsewhere"
+        vars(found)[when].update(names_imported(node))
+        private = isinstance(node, ast.FunctionDef) and re.match("_(?!_)", node.name)
+        if isinstance(node, (ast.ClassDef, ast.FunctionDef)) and not private:
+            found.defined.add(node.name)
+        if isinstance(node, (ast.Assign, ast.AnnAssign)) and node.value is not None:
+            for target in getattr(node, "targets", None) or [node.target]:
+                if re.fullmatch("_[A-Z0-9_]+", ast.unparse(target)):
+                    found.constants.append((ast.unparse(target), ast.unparse(node.value)))
+    return found
+
+
+def names_imported(tree):
+    """The modules that a statement and those within it import, and what they take from them."""
+    found = set()
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Import):
+            found |= {alias.name for alias in node.names}
+        elif isinstance(node, ast.ImportFrom):
+            found |= {node.module, *(f"{node.module}.{alias.name}" for alias in node.names)}
+    return found
+
+
 def imports(path, types=True, late=True):
     """The tfwire modules that a file imports, wherever in the file, also those for types alone, and
     those of LATE."""
-    found = set()
-    tree = ast.parse(path.read_text(encoding="utf-8"))
-    if not types:
-        tree.body = [node for node in tree.body if not is_for_types(node)]
-    for node in ast.walk(tree):
-        if isinstance(node, ast.ImportFrom) and (node.module or "").startswith("tfwire"):
-            found.update(f"{node.module}.{alias.name}" for alias in node.names)
-            found |= {node.module} - {"tfwire"}
-        elif isinstance(node, ast.Import):
-            found.update(a.name for a in node.names if a.name.startswith("tfwire"))
+    module = module_at(path)
+    found = module.at_import | module.elsewhere | (module.for_types if types else set())
     against = LATE.get(path.relative_to(PACKAGE).parts[0], ())
-    return {name for name in found if late or not name.startswith(tuple(against))}
+    ours = {name for name in found if name.startswith("tfwire")} - {"tfwire"}
+    return {name for name in ours if late or not name.startswith(tuple(against))}
 
 
 def test_late_imports_are_inside_functions():
@@ -157,13 +192,7 @@ def test_late_imports_are_inside_functions():
         paths = list((PACKAGE / room).rglob("*.py"))
         assert names <= {name for path in paths for name in imports(path)}
         for path in paths:
-            body = ast.parse(path.read_text(encoding="utf-8")).body
-            at_import = {node.module for node in body if isinstance(node, ast.ImportFrom)}
-            assert not names & at_import, path
-
-
-def is_for_types(node):
-    return isinstance(node, ast.If) and ast.unparse(node.test) == "TYPE_CHECKING"
+            assert not names & module_at(path).at_import, path
 
 
 def test_c_sources_are_ascii():
@@ -198,9 +227,7 @@ def test_folders_are_small():
 
 
 def test_every_c_folder_has_a_rule():
-    assert set(C_FOLDERS) == {path.name for path in CSRC.iterdir() if path.is_dir()} - {
-        "__pycache__"
-    }
+    assert set(C_FOLDERS) == folders_in(CSRC)
     assert PUBLIC == sorted(path.name for path in CSRC.glob("*.[ch]"))
 
 
@@ -221,18 +248,21 @@ def test_every_function_meets_edge_arguments():
     assert set() == {name for name in functions if f"{name}(" not in tested}
 
 
-@pytest.mark.parametrize("path", C_SOURCES, ids=name_of)
-def test_c_files_include_what_their_folder_may_know(path):
+def test_c_files_include_what_their_folder_may_know():
     """Headers included by headers count: each of them is a file of its own here."""
-    if path.name in PUBLIC:
-        assert includes(path) == ([] if path.name == "tfwire.h" else ["tfwire.h"])
-        return
-    allowed = C_FOLDERS[folder_of(path)] | {folder_of(path)}
-    for name in includes(path):
-        assert (CSRC / name).is_file(), name
-        python = folder_of(path) == "python" and name == "tfwire_python.h"
-        arrow = folder_of(path) == "arrow" and name == "tfwire_arrow.h"
-        assert name == "tfwire.h" or python or arrow or name.split("/")[0] in allowed, name
+
+    def check(path):
+        if path.name in PUBLIC:
+            assert includes(path) == ([] if path.name == "tfwire.h" else ["tfwire.h"])
+            return
+        allowed = C_FOLDERS[folder_of(path)] | {folder_of(path)}
+        for name in includes(path):
+            assert (CSRC / name).is_file(), name
+            python = folder_of(path) == "python" and name == "tfwire_python.h"
+            arrow = folder_of(path) == "arrow" and name == "tfwire_arrow.h"
+            assert name == "tfwire.h" or python or arrow or name.split("/")[0] in allowed, name
+
+    check_each(check, C_SOURCES)
 
 
 def test_c_headers_include_each_other_in_no_circle():
@@ -249,31 +279,31 @@ def test_c_headers_include_each_other_in_no_circle():
             assert guard[1] in (f"TFWIRE_{path.stem}_H".upper(), f"{path.stem}_H".upper()), path
 
 
-@pytest.mark.parametrize("path", C_SOURCES, ids=name_of)
-def test_core_keeps_its_manners(path):
+# What the core does not do, and the files that may.
+MANNERS = {
+    r"\b(printf|puts|abort|exit|getenv|assert|longjmp)\s*\(": "",
+    r"\A((?!#ifdef TFW_PYTHON)[\s\S])*Python\.h": "",
+    r"\b(malloc|calloc|realloc|free)\s*\(": r"base/memory\.c",
+    r"tfwi_realloc\((?!NULL)": r"base/memory\.[ch]|records/window\.c",  # arrays: TFWI_RESERVE
+    r"immintrin|nmmintrin|arm_neon|arm_acle|\b_mm\d*_": rf".*_{INSTRUCTION_SETS}\.[ch]",
+    r"\b(open|read|pread|mmap|fstat|strerror_r)\s*\(": r"base/(system|threads)\.[ch]",
+    r"_WIN32|<(unistd|fcntl|sys/stat|windows)\.h>": r"base/(system|threads)\.[ch]",
+    # Tags are written by their fields, as TFWI_TAG(field, type) of wire/field.h.
+    r"\b0x(0a|12|1a)\b": r"python/opcodes\.h|(base|crc32c|records|wire|files|arrow)/.*|tfwire.*",
+}
+
+
+def test_core_keeps_its_manners():
     """It never prints, aborts, reads the environment or knows of Python outside of the cffi module;
     memory only through the allocator of base/memory.c; intrinsics only in files named for their
     instruction set; what differs between systems only in base/system.c and base/threads.[ch]."""
-    text = re.sub(r"/\*.*?\*/", "", path.read_text(encoding="ascii"), flags=re.DOTALL)
-    assert not re.search(r"\b(printf|puts|abort|exit|getenv|assert|longjmp)\s*\(", text)
-    assert "Python.h" not in text.split("#ifdef TFW_PYTHON")[0]
-    if path.name != "memory.c":
-        assert not re.search(r"\b(malloc|calloc|realloc|free)\s*\(", text)
-    if name_of(path) not in ("base/memory.c", "base/memory.h", "records/window.c"):
-        assert not re.search(r"tfwi_realloc\((?!NULL)", text)  # arrays grow by TFWI_RESERVE
-    if not re.search(rf"_{INSTRUCTION_SETS}\.[ch]$", path.name):
-        assert not re.search(r"immintrin|nmmintrin|arm_neon|arm_acle|\b_mm\d*_", text)
-    if path.name not in ("system.c", "threads.c", "threads.h"):
-        assert not re.search(r"\b(open|read|pread|mmap|fstat|strerror_r)\s*\(", text)
-        assert not re.search(r"_WIN32|<(unistd|fcntl|sys/stat|windows)\.h>", text)
 
-
-@pytest.mark.parametrize("folder", ["parse", "encode", "python"])
-def test_tags_are_written_by_their_fields(folder):
-    """As TFWI_TAG(field, type) of wire/field.h: 0x0a says nothing to most readers."""
-    for path in (CSRC / folder).glob("*.[ch]"):
+    def check(path):
         text = re.sub(r"/\*.*?\*/", "", path.read_text(encoding="ascii"), flags=re.DOTALL)
-        assert path.name == "opcodes.h" or not re.search(r"\b0x(0a|12|1a)\b", text), path.name
+        for pattern, allowed in MANNERS.items():
+            assert re.fullmatch(allowed, name_of(path)) or not re.search(pattern, text), pattern
+
+    check_each(check, C_SOURCES)
 
 
 def test_only_native_imports_the_native_module():
@@ -293,6 +323,10 @@ def room_of_module(name):
 def room_of(path):
     """The room that a file belongs to."""
     return room_of_module(path.relative_to(PACKAGE).with_suffix("").parts[0])
+
+
+def files_of(*rooms):
+    return [path for path in PACKAGE.rglob("*.py") if room_of(path) in rooms]
 
 
 def test_every_python_room_has_a_rule():
@@ -318,48 +352,33 @@ def test_folders_of_tests_are_rooms():
 def test_python_files_import_what_their_room_may_know(room):
     """Imports inside functions count, and every arrow of the table is one that somebody needs."""
     public, needed = import_module("tfwire").__all__, set()
-    for path in PACKAGE.rglob("*.py"):
-        if room_of(path) == room:
-            for name in imports(path, late=False):
-                found = room_of_module(name.partition(".")[2].split(".")[0])
-                is_name = found in public and found not in PYTHON_ROOMS
-                needed.add("tfwire" if is_name or not found else found)
+    for path in files_of(room):
+        for name in imports(path, late=False):
+            found = room_of_module(name.partition(".")[2].split(".")[0])
+            is_name = found in public and found not in PYTHON_ROOMS
+            needed.add("tfwire" if is_name or not found else found)
     assert needed - {room, "_native", "_version", "__version__"} == PYTHON_ROOMS[room]
 
 
 @pytest.mark.parametrize("room", PRIVATE_NAMES)
 def test_neighbours_use_what_is_public_or_in_the_interface(room):
     """Each could be a distribution of its own, without a line changed."""
-    found = set()
-    for path in PACKAGE.rglob("*.py"):
-        if room_of(path) == room:
-            names = [name.split(".")[1:] for name in imports(path) if name.count(".") > 1]
-            modules = {tuple(name[:-1]) for name in names}
-            names = [name for name in names if tuple(name) not in modules]
-            found |= {
-                ".".join(name)
-                for name in names
-                if name[0] not in (room, "_interface")
-                and any(part.startswith("_") for part in name)
-            }
+    found, own = set(), (f"tfwire.{room}.", "tfwire._interface.")
+    for path in files_of(room):
+        names = {name for name in imports(path) if name.count(".") > 1}
+        names -= {name.rpartition(".")[0] for name in names}  # the modules that they are taken from
+        found |= {name for name in names if "._" in name and not name.startswith(own)}
     assert PRIVATE_NAMES[room] == len(found), sorted(found)
 
 
 def test_the_interface_says_what_is_in_it():
     """A name that no neighbour uses leaves it; one that they need comes with a word about it."""
-    inner, used = PACKAGE / "_interface", set()
-    for path in PACKAGE.rglob("*.py"):
-        if room_of(path) in PRIVATE_NAMES:
-            used |= {name.rpartition("._interface.")[2] for name in imports(path)}
-    for path in inner.glob("*.py"):
+    paths = files_of(*PRIVATE_NAMES)
+    used = {name.rpartition("._interface.")[2] for path in paths for name in imports(path)}
+    for path in (PACKAGE / "_interface").glob("*.py"):
         tree = ast.parse(path.read_text(encoding="utf-8"))
-        names = [
-            alias.asname
-            for node in tree.body
-            if isinstance(node, ast.ImportFrom)
-            for alias in node.names
-            if alias.asname
-        ]
+        nodes = [node for node in tree.body if isinstance(node, ast.ImportFrom)]
+        names = [alias.asname for node in nodes for alias in node.names if alias.asname]
         told = set(re.findall(r"``(\w+)", ast.get_docstring(tree)))
         assert [] == [name for name in names if name not in told], path.name
         assert [] == [name for name in names if f"{path.stem}.{name}" not in used], path.name
@@ -402,13 +421,8 @@ def test_no_python_module_is_in_a_circle():
 
 def test_classes_and_functions_are_named_once():
     """A name says which one is meant. Private functions are their module's own affair."""
-    homes = defaultdict(set)
-    for path in PACKAGE.rglob("*.py"):
-        for node in ast.parse(path.read_text(encoding="utf-8")).body:
-            private = isinstance(node, ast.FunctionDef) and re.match("_(?!_)", node.name)
-            if isinstance(node, (ast.ClassDef, ast.FunctionDef)) and not private:
-                homes[node.name].add(path)
-    twice = {name for name, found in homes.items() if len(found) > 1}
+    homes = Counter(name for path in PACKAGE.rglob("*.py") for name in module_at(path).defined)
+    twice = {name for name, count in homes.items() if count > 1}
     assert set().union(*NAMED_TWICE.values()) == twice
 
 
@@ -416,11 +430,8 @@ def test_private_constants_of_one_name_have_one_value():
     """A name says of what: _BLOCK_BYTES, _RECORDS_PER_FETCH."""
     values = defaultdict(set)
     for path in PACKAGE.rglob("*.py"):
-        for node in ast.parse(path.read_text(encoding="utf-8")).body:
-            if isinstance(node, (ast.Assign, ast.AnnAssign)) and node.value is not None:
-                for target in getattr(node, "targets", None) or [node.target]:
-                    if re.fullmatch("_[A-Z0-9_]+", ast.unparse(target)):
-                        values[ast.unparse(target)].add(ast.unparse(node.value))
+        for name, value in module_at(path).constants:
+            values[name].add(value)
     assert {} == {name: found for name, found in values.items() if len(found) > 1}
 
 
@@ -438,17 +449,9 @@ def test_neighbours_are_not_imported_by_the_core():
     optional |= {"datasets"}
     for path in PACKAGE.rglob("*.py"):
         name = path.relative_to(PACKAGE).as_posix()
-        for node in ast.parse(path.read_text(encoding="utf-8")).body:
-            if isinstance(node, ast.Import):
-                roots = {alias.name.split(".")[0] for alias in node.names}
-            elif isinstance(node, ast.ImportFrom):
-                roots = {(node.module or "").split(".")[0]}
-            else:
-                continue
-            allowed = (
-                {"google"} if name in made_of_protobuf else {name.removesuffix(".py").split("/")[0]}
-            )
-            assert set() == roots & optional - allowed, name
+        allowed = "google" if name in made_of_protobuf else name.removesuffix(".py").split("/")[0]
+        roots = {found.split(".")[0] for found in module_at(path).at_import}
+        assert set() == roots & optional - {allowed}, name
 
 
 def test_public_names_are_importable_and_typed():
@@ -459,8 +462,8 @@ def test_public_names_are_importable_and_typed():
     stubbed = [each.asname for node in imports for each in node.names if each.asname]
     assert sorted(stubbed) == tfwire.__all__
     assert len(stubbed) > 60
-    for name in tfwire.__all__:
-        assert getattr(tfwire, name).__doc__, name
+    with pytest.raises(AttributeError, match="no attribute 'nothing'"):
+        tfwire.nothing  # noqa: B018
 
 
 def test_public_classes_are_of_tfwire():
@@ -468,6 +471,7 @@ def test_public_classes_are_of_tfwire():
     tfwire = import_module("tfwire")
     for name in tfwire.__all__:
         found = getattr(tfwire, name)
+        assert found.__doc__, name
         if isinstance(found, type):
             assert "tfwire" == found.__module__, name
             assert found is pickle.loads(pickle.dumps(found))
@@ -480,11 +484,6 @@ def test_versions_agree():
     assert f"\nversion: {version}\n" in (ROOT / "CITATION.cff").read_text(encoding="ascii")
     recipe = ROOT / "packaging" / "conda" / "recipe.yaml"
     assert f'  version: "{version}"\n' in recipe.read_text(encoding="ascii")
-
-
-def test_unknown_attribute_is_an_attribute_error():
-    with pytest.raises(AttributeError, match="no attribute 'nothing'"):
-        import_module("tfwire").nothing  # noqa: B018
 
 
 def test_the_tests_that_reliability_names_exist():

@@ -30,12 +30,6 @@ def folder(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
 
 
-def test_readme():
-    found = run_page("../README.md")
-    assert [b"cat", b"dog", b"goat"] == found["batch"]["name"].tolist()
-    assert {"name", "weight"} == tfw.decode_example(found["record"]).keys()
-
-
 def test_tutorial():
     with pytest.warns(tfw.TfwireWarning, match="left out 1 damaged region"):
         found = run_page("tutorial.md")
@@ -173,9 +167,10 @@ def test_the_next_command_after_the_demo_exists():
 
 
 def test_every_file_that_is_named_exists():
+    known = {path.name for folder in FOLDERS for path in (ROOT / folder).rglob("*")}
+    known |= {path.name for path in ROOT.iterdir()}
+
     def check(page):
-        known = {path.name for folder in FOLDERS for path in (ROOT / folder).rglob("*")}
-        known |= {path.name for path in ROOT.iterdir()}
         for code in code_of(page):
             for name in re.findall(r"(?<![\w<{*.-])[\w/.]+\.(?:py|c|h|md|toml)\b", code):
                 assert name.rpartition("/")[2] in known, code

@@ -39,9 +39,8 @@ sys.stdout.write(repr(found))
 NUMBERS = [0.0, 1.0, 2.0, 3.0, 4.0, 5.0]
 
 
-@pytest.mark.parametrize("options", [["-OO"], ["-W", "error", "-X", "dev"]], ids=" ".join)
-def test_a_program_of_every_part(tmp_path, options):
-    command = [sys.executable, *options, "-c", PROGRAM]
+def test_a_program_of_every_part(tmp_path):
+    command = [sys.executable, "-OO", "-W", "error", "-X", "dev", "-c", PROGRAM]
     done = subprocess.run(command, cwd=tmp_path, env=ENVIRONMENT, capture_output=True, text=True)
     assert (0, "") == (done.returncode, done.stderr)
     assert repr([NUMBERS, NUMBERS, 29, 0, 2, 4, 6]) == done.stdout

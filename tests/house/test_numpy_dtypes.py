@@ -13,7 +13,6 @@ import pytest
 import tfwire as tfw
 from helpers.paths import PACKAGE
 from helpers.processes import windows_numpy
-from helpers.products import check_each
 from tfwire.arrow import open_reader
 
 # ---- What the sources say -----------------------------------------------------------------------
@@ -29,7 +28,6 @@ _MAKERS = {
 }
 # Methods of arrays and of random generators.
 _METHODS = {"sum": 1, "cumsum": 1, "prod": 1, "cumprod": 1, "integers": 3}
-_CONVERTERS = {"asarray", "ascontiguousarray", "array"}
 # Modules that convert without a dtype: what they convert has one, or it is looked at next.
 _CONVERTING = {
     "a caller's values: the kind of dtype decides what becomes of them": {
@@ -49,48 +47,42 @@ _CONVERTING = {
 }
 
 
-def undeclared(tree, converts=False, of_torch=False):
-    """The calls that leave a dtype to numpy, and uses of ``int`` as one.
-
-    Args:
-        converts: Conversions may do so.
-        of_torch: Methods may be those of tensors, whose sums of integers are int64 everywhere.
-    """
-    for node in ast.walk(tree):
+def undeclared(text, of_torch=False):
+    """The calls that leave a dtype to numpy, and uses of ``int`` as one. Of torch, methods may be
+    those of tensors, whose sums of integers are int64 everywhere."""
+    for node in ast.walk(ast.parse(text)):
         if not isinstance(node, ast.Call) or not isinstance(node.func, ast.Attribute):
             continue
-        name, owner = node.func.attr, ast.unparse(node.func.value)
+        name = node.func.attr
+        if name not in (*_MAKERS, *_METHODS, "astype"):
+            continue
+        owner = ast.unparse(node.func.value)
         if owner in ("math", "torch"):
             continue
         of_numpy = owner == "np"
         place = _MAKERS.get(name) if of_numpy else None if of_torch else _METHODS.get(name)
         said = [*node.args, *(k.value for k in node.keywords if k.arg == "dtype")]
         by_word = any(k.arg == "dtype" for k in node.keywords)
-        is_converter = of_numpy and name in _CONVERTERS
-        if place is not None and len(node.args) <= place and not by_word:
-            if not (is_converter and converts):
-                yield node
-        elif (of_numpy or name == "astype") and any(ast.unparse(part) == "int" for part in said):
+        by_default = place is not None and len(node.args) <= place and not by_word
+        may_be_int = of_numpy or name == "astype"
+        if by_default or (may_be_int and any(ast.unparse(part) == "int" for part in said)):
             yield node
 
 
 def test_dtypes_are_said():
-    def check(path):
-        name = path.relative_to(PACKAGE).as_posix()
-        converts = any(name in modules for modules in _CONVERTING.values())
-        tree = ast.parse(path.read_text(encoding="utf-8"))
-        calls = undeclared(tree, converts, of_torch=name.startswith("torch/"))
-        assert [] == [f"{name}:{node.lineno}: {ast.unparse(node)}" for node in calls]
-
-    check_each(check, sorted(PACKAGE.rglob("*.py")))
-
-
-def test_the_modules_that_convert_are_those_that_do():
-    found = set()
+    """But by the modules that convert, and only in conversions."""
+    converting, expected = set(), set().union(*_CONVERTING.values())
     for path in PACKAGE.rglob("*.py"):
-        if list(undeclared(ast.parse(path.read_text(encoding="utf-8")))):
-            found.add(path.relative_to(PACKAGE).as_posix())
-    assert set().union(*_CONVERTING.values()) == found
+        name = path.relative_to(PACKAGE).as_posix()
+        calls = list(undeclared(path.read_text(encoding="utf-8"), name.startswith("torch/")))
+        others = [node for node in calls if name not in expected or not is_conversion(node)]
+        assert [] == [f"{name}:{node.lineno}: {ast.unparse(node)}" for node in others]
+        converting |= {name} if calls else set()
+    assert expected == converting
+
+
+def is_conversion(node):
+    return ast.unparse(node.func) in ("np.asarray", "np.ascontiguousarray", "np.array")
 
 
 @pytest.mark.parametrize(
@@ -102,12 +94,12 @@ def test_the_modules_that_convert_are_those_that_do():
     ],
 )
 def test_the_rule_finds_what_it_is_for(text):
-    assert list(undeclared(ast.parse(text)))
+    assert list(undeclared(text))
     said = {"x.astype(int)": "x.astype(np.int64)"}.get(text)
     said = said or text.replace("dtype=int", "dtype=t").replace(", int)", ", t)")
     said = said if said != text else text[:-1] + ", dtype=np.int64)"
     said = said.replace("(, ", "(")
-    assert not list(undeclared(ast.parse(said)))
+    assert not list(undeclared(said))
 
 
 # ---- What C gets, and what results are ----------------------------------------------------------

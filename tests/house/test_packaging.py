@@ -11,6 +11,7 @@ from pathlib import Path
 import pytest
 
 import tfwire
+from helpers.command import ENVIRONMENT
 from helpers.paths import ROOT
 
 pytestmark = pytest.mark.unsanitized("reads what is built without sanitizers")
@@ -59,18 +60,13 @@ def test_native_module_leaves_the_gil_off():
     run(sys.executable, "-W", "error", "-c", code)
 
 
-def test_import_is_lazy():
-    """import tfwire loads no numpy and no protobuf: the command line starts at once."""
-    code = "import sys, tfwire; sys.exit(bool({'numpy', 'google.protobuf'} & set(sys.modules)))"
-    environment = {**os.environ, "PYTHONPATH": str(PACKAGE.parent)}
-    assert subprocess.run([sys.executable, "-c", code], env=environment).returncode == 0
-
-
-def test_local_files_are_used_without_what_others_need(tmp_path):
-    """Event loops and TLS are for URLs: they take as long to load as a third of numpy."""
+def test_import_is_lazy_and_local_files_do_without_what_others_need(tmp_path):
+    """The command line starts at once without numpy and protobuf. Event loops and TLS are for URLs:
+    they take as long to load as a third of numpy."""
     code = (
-        "import sys, numpy; before = set(sys.modules); "
-        "import tfwire as tfw; spec = {'a': tfw.FixedLenFeature([], tfw.int64)}; "
+        "import sys, tfwire as tfw; print({'numpy', 'google.protobuf'} & set(sys.modules)); "
+        "import numpy; before = set(sys.modules); "
+        "spec = {'a': tfw.FixedLenFeature([], tfw.int64)}; "
         "tfw.write_records('a', [{'a': 1}]); records = list(tfw.read_records('a')); "
         "tfw.parse_example(records, spec); list(tfw.Parser(spec).parse_file('a')); "
         "tfw.RecordIndex.build('a').save(); tfw.TFRecordFile('a')[0]; tfw.verify_file('a'); "
@@ -78,19 +74,16 @@ def test_local_files_are_used_without_what_others_need(tmp_path):
         "print({'asyncio', 'concurrent.futures', 'google.protobuf', 'logging', 'socket', 'ssl', "
         "'subprocess', 'urllib.request'} & (set(sys.modules) - before))"
     )
-    environment = {**os.environ, "PYTHONPATH": str(PACKAGE.parent)}
-    assert "set()\n" == run(sys.executable, "-c", code, cwd=tmp_path, env=environment)
+    assert "set()\nset()\n" == run(sys.executable, "-c", code, cwd=tmp_path, env=ENVIRONMENT)
 
 
-@pytest.mark.parametrize("stripped", ["*.pyi", "*.py"])
-def test_the_package_works_without_its_stubs_and_without_sources(tmp_path, stripped):
+def test_the_package_works_without_its_stubs_and_without_sources(tmp_path):
     """As PyInstaller, zipapps and stripped wheels have it."""
     target = tmp_path / "tfwire"
     shutil.copytree(PACKAGE, target, ignore=shutil.ignore_patterns("*.pyi", "__pycache__"))
-    if stripped == "*.py":
-        run(sys.executable, "-m", "compileall", "-q", "-b", target)
-        for path in target.rglob("*.py"):
-            path.unlink()
+    run(sys.executable, "-m", "compileall", "-q", "-b", target)
+    for path in target.rglob("*.py"):
+        path.unlink()
     code = (
         "import tfwire as tfw; names = [getattr(tfw, name) for name in tfw.__all__]; "
         "example = tfw.encode_example({'a': 1}); "
@@ -99,20 +92,6 @@ def test_the_package_works_without_its_stubs_and_without_sources(tmp_path, strip
     )
     found = run(sys.executable, "-c", code, cwd=tmp_path, env={**os.environ, "PYTHONPATH": ""})
     assert found.startswith(f"{len(tfwire.__all__)} {{'a': array([1])}} {target}")
-
-
-def test_public_modules_are_reached_after_a_plain_import():
-    """As messages name them. What needs a library that is missing is missing, too, for hasattr."""
-    code = (
-        "import sys, tfwire as tfw; tfw.sharding.recover_shards, tfw.images.decode, "
-        "tfw.arrow.open_reader, tfw.view.as_html, tfw.checksum.crc32c, tfw.compat.io; "
-        "sys.modules['torch'] = None; assert not hasattr(tfw, 'torch'); tfw.torch"
-    )
-    environment = {**os.environ, "PYTHONPATH": str(PACKAGE.parent)}
-    result = subprocess.run(
-        [sys.executable, "-c", code], env=environment, capture_output=True, text=True
-    )
-    assert result.stderr.splitlines()[-1].startswith("AttributeError: tfwire.torch: ")
 
 
 def run(*command, **options):
@@ -187,8 +166,7 @@ def test_the_tests_of_wheels_need_no_more_than_their_group():
     options = ["-q", "--collect-only", "-p", "no:cacheprovider", "-p", "no:xdist"]
     # The package that is tested, which need not be that of the checkout.
     options += ["-o", "pythonpath=tests"]
-    environment = {**os.environ, "PYTHONPATH": str(PACKAGE.parent)}
-    run(sys.executable, "-c", WITHOUT, *options, *files, cwd=ROOT, env=environment)
+    run(sys.executable, "-c", WITHOUT, *options, *files, cwd=ROOT, env=ENVIRONMENT)
 
 
 def test_wheels_are_tested_with_files_of_the_sdist():
@@ -209,20 +187,31 @@ EXTRAS = {
 }
 
 
-def test_a_package_that_is_missing_is_named():
+def test_public_modules_are_reached_after_a_plain_import():
+    """As messages name them. A package that is missing is named; the module that needs it is
+    missing, too, for hasattr."""
     code = f"""
-import sys
+import sys, tfwire as tfw
+tfw.sharding.recover_shards, tfw.images.decode, tfw.arrow.open_reader, tfw.view.as_html
+tfw.checksum.crc32c, tfw.compat.io
 for missing, program in {list(EXTRAS.values())!r}:
     sys.modules[missing] = None
     try:
         exec(program)
     except ImportError as error:
         print(error)
+sys.modules['torch'] = None
+print(hasattr(tfw, 'torch'))
+try:
+    tfw.torch
+except AttributeError as error:
+    print(error)
 """
-    found = run(sys.executable, "-c", code).splitlines()
-    assert len(EXTRAS) == len(found)
-    for extra, line in zip(EXTRAS, found, strict=True):
+    *lines, has_torch, error = run(sys.executable, "-c", code, env=ENVIRONMENT).splitlines()
+    for extra, line in zip(EXTRAS, lines, strict=True):
         assert line.endswith(f"pip install 'tfwire[{extra}]'")
+    assert "False" == has_torch
+    assert error.startswith("tfwire.torch: ")
 
 
 @pytest.mark.slow

@@ -13,6 +13,7 @@ import subprocess
 import sys
 import warnings
 from collections.abc import Callable, Iterator
+from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -65,6 +66,7 @@ def texts(path: Path) -> Iterator[str]:
             yield text
 
 
+@cache
 def advice() -> list[str]:
     """The messages of the package that name a remedy. Those of compat name TensorFlow's ways, and
     have tests of their own."""
