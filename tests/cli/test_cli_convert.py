@@ -424,7 +424,7 @@ def tables(draw):
 
 
 @pytest.mark.parametrize("words", [["jsonl"], ["jsonl", "--examples"], ["csv"], ["tar"]], ids=str)
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=25, deadline=None)
 @given(rows=tables())
 def test_what_is_not_reported_as_lost_comes_back(words, rows):
     ending, *flags = words

@@ -1,24 +1,21 @@
 """tfwire info, count, verify and repair."""
 
 import base64
-import fcntl
+import contextlib
 import gzip
 import json
 import os
 import pty
-import signal
 import struct
 import subprocess
-import sys
-import termios
-import time
 import zlib
 
 import pytest
 
 import tfwire as tfw
-from helpers.command import ENVIRONMENT, heed_interrupts, tfwire_command, tfwire_process
+from helpers.command import tfwire_command
 from helpers.reference import flip, frame
+from tfwire.cli import main
 
 RECORDS = [b"", b"one", *(bytes([i]) * 37 * i for i in range(5)), os.urandom(70_000)]
 
@@ -106,36 +103,28 @@ def test_verify_gives_the_checksum_that_object_stores_show(files, name):
     assert f"crc32c {expected}" in text
 
 
-def test_verify_reads_a_pipe(files):
-    for name in ("plain", "gzip"):
-        result = tfwire_process("verify", "-", text=False, input=(files / name).read_bytes())
-        assert result.returncode == 0
-        assert f"<stdin>: intact, {len(RECORDS)} records".encode() in result.stdout
+@pytest.mark.parametrize("name", ["plain", "gzip"])
+def test_verify_reads_a_pipe(files, name):
+    with subprocess.Popen(["cat", files / name], stdout=subprocess.PIPE) as pipe:
+        result = tfwire_command("verify", "-", stdin=pipe.stdout)
+    assert result.returncode == 0
+    assert f"<stdin>: intact, {len(RECORDS)} records" in result.stdout
 
 
-def test_verify_shows_progress_on_a_terminal_only(files):
+@pytest.mark.parametrize("columns", ["80", "0"])
+def test_verify_shows_progress_on_a_terminal_only(files, monkeypatch, capsys, columns):
     """The line is on stderr and is taken away at the end."""
     assert tfwire_command("verify", "plain", cwd=files).stderr == ""
+    monkeypatch.setenv("COLUMNS", columns)
+    monkeypatch.setattr("tfwire.cli._streams._INTERVAL", 0)
     ours, theirs = pty.openpty()
-    code = (
-        "from tfwire.cli import _streams, main\n"
-        "_streams._INTERVAL = 0\n"
-        "raise SystemExit(main(['verify', 'plain']))"
-    )
-    result = subprocess.run(
-        [sys.executable, "-c", code],
-        cwd=files,
-        env=ENVIRONMENT,
-        stdout=subprocess.PIPE,
-        stderr=theirs,
-    )
-    os.close(theirs)
-    shown = os.read(ours, 1 << 16)
+    with open(theirs, "w") as terminal, contextlib.redirect_stderr(terminal):
+        assert 0 == main(["verify", str(files / "plain")])
+    shown = b""
+    while not shown.endswith(b"\r\x1b[K") or b"MB/s" not in shown:
+        shown += os.read(ours, 1 << 16)  # fails at the end
     os.close(ours)
-    assert result.returncode == 0
-    assert b"MB/s" in shown
-    assert shown.endswith(b"\r\x1b[K")
-    assert result.stdout.startswith(b"plain: intact")
+    assert ": intact" in capsys.readouterr().out
 
 
 # ---- count and info ---------------------------------------------------------------------------
@@ -223,24 +212,24 @@ def test_repair_corrects_on_demand(files):
     assert (files / "plain").read_bytes() == (files / "out").read_bytes()
 
 
-@pytest.mark.parametrize("words", [["verify"], ["repair"], ["repair", "--correct"]], ids=" ".join)
-def test_of_very_many_faults_the_first_are_listed_and_all_are_counted(files, words):
-    """65,536 of each at most: a file of nothing but damage takes no more memory than another."""
-    record, good = frame(b"x"), frame(b"")
-    pair = flip(record, 8 * 12) + good
+@pytest.mark.parametrize(
+    ("words", "noun", "key"),
+    [
+        (["verify", "very"], "region", "regions"),
+        (["repair", "very", "out", "--force"], "region", "lost"),
+        (["repair", "very", "out", "--force", "--correct"], "flipped bit", "flipped_bits"),
+    ],
+    ids=["verify", "repair", "correct"],
+)
+def test_of_very_many_faults_the_first_are_listed_and_all_are_counted(files, words, noun, key):
+    """A file of nothing but damage takes no more memory than another."""
+    pair = flip(frame(b"x"), 8 * 12) + frame(b"")
     (files / "very").write_bytes(pair * 65_600)
-    output = [] if words == ["verify"] else ["out"]
-    text = tfwire_command(*words, "very", *output, cwd=files).stdout
-    noun = "flipped bit" if "--correct" in words else "region"
+    text = tfwire_command(*words, cwd=files).stdout
     assert f"of 65,600 {noun}s only 65,536 are listed" in text
     assert 1 + 65_536 + 1 == len(text.splitlines())
-    (report,) = lines_of_json(
-        tfwire_command(
-            *words, "--json", "very", *output, *(["--force"] if output else []), cwd=files
-        )
-    )
-    name = {"verify": "regions", "repair": "lost"}[words[0]] if len(words) == 1 else "flipped_bits"
-    assert (65_600, 65_536) == (report[f"num_{name}"], len(report[name]))
+    (report,) = lines_of_json(tfwire_command(*words, "--json", cwd=files))
+    assert (65_600, 65_536) == (report[f"num_{key}"], len(report[key]))
 
 
 def test_repair_refuses_to_overwrite(files):
@@ -266,33 +255,6 @@ def test_repair_writes_nothing_when_there_is_nothing(files):
 
 
 # ---- All of them ------------------------------------------------------------------------------
-
-
-def num_unread(pipe):
-    """Bytes that are on their way."""
-    return struct.unpack("i", fcntl.ioctl(pipe, termios.FIONREAD, b"\0" * 4))[0]
-
-
-@pytest.mark.parametrize("words", [["cat", "-"], ["verify", "-"], ["repair", "-", "out"]])
-def test_an_interrupt_while_stdin_is_awaited_ends_the_command(tmp_path, words):
-    command = [sys.executable, "-m", "tfwire", *words]
-    with subprocess.Popen(
-        command,
-        cwd=tmp_path,
-        env=ENVIRONMENT,
-        stdin=subprocess.PIPE,
-        stderr=subprocess.PIPE,
-        preexec_fn=heed_interrupts,
-    ) as process:
-        process.stdin.write(b"?")
-        process.stdin.flush()
-        while num_unread(process.stdin):  # then it waits for more
-            time.sleep(0.01)
-            assert process.poll() is None
-        process.send_signal(signal.SIGINT)
-        assert process.wait(timeout=30) == 130
-        assert process.stderr.read() == b""
-    assert [] == os.listdir(tmp_path)
 
 
 def test_info_indents_what_another_record_may_be(tmp_path):

@@ -273,7 +273,7 @@ COMMANDS += [["cat", "--format=json"], ["count"], ["verify"], ["bench", "--secon
 COMMANDS += [["schema"], ["stats"], ["stats", "--json"], ["view", "--html=page.html"]]
 
 
-QUICK = [("many keys", ["info"]), ("a long key", ["info"]), ("empty steps", ["cat"])]
+QUICK = [("many keys", ["info"]), ("empty steps", ["cat"])]
 CASES = [(kind, words) for kind in LARGE for words in COMMANDS]
 CASES = [case if case in QUICK else pytest.param(*case, marks=pytest.mark.slow) for case in CASES]
 

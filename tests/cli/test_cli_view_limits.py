@@ -7,6 +7,7 @@ import os
 import re
 import subprocess
 import sys
+from functools import partial
 from html import unescape
 from urllib.parse import urlsplit
 
@@ -19,6 +20,7 @@ from helpers.reference import header
 from helpers.threads import wait_for
 from helpers.view.viewing import get, links
 from tfwire.cli import main
+from tfwire.view._budget import Budget
 
 
 def link(body, word):
@@ -88,11 +90,10 @@ def test_a_large_file_takes_little_memory(tmp_path):
     assert memory_of_pages(path, "?start=1900", "?view=record&n=1999", "?view=features") < 60_000
 
 
-def test_pages_of_large_records_lead_back(tmp_path, serve):
+def test_pages_of_large_records_lead_back(tmp_path, serve, monkeypatch):
+    monkeypatch.setattr("tfwire.view._server.Budget", partial(Budget, num_bytes=32_000))
     path = tmp_path / "large.tfrecord"
-    with tfw.TFRecordWriter(path) as writer:
-        for i in range(8):
-            writer.write({"x": bytes(12 << 20), "i": i})
+    tfw.write_records(path, [{"x": bytes(12_000), "i": i} for i in range(8)])
     viewer = serve(path)
     _, first = get(viewer)
     _, second = get(viewer, link(first, "next"))
@@ -103,9 +104,10 @@ def test_pages_of_large_records_lead_back(tmp_path, serve):
 
 
 @pytest.mark.filterwarnings("ignore::tfwire.TfwireWarning")
-def test_a_record_that_is_too_long_is_no_damage(tmp_path, serve):
+def test_a_record_that_is_too_long_is_no_damage(tmp_path, serve, monkeypatch):
+    monkeypatch.setattr("tfwire.view._records.LONGEST_RECORD", 5000)
     path = tmp_path / "long.tfrecord"
-    record = tfw.encode_example({"x": bytes(70 << 20)})
+    record = tfw.encode_example({"x": bytes(9000)})
     tfw.write_records(path, [{"a": 1}, record, {"a": 2}])
     viewer = serve(path)
     _, body = get(viewer)

@@ -57,6 +57,7 @@ def tfwire_main(*words, stdin=b"", cwd=None, encoding="utf-8"):
             file.seek(0)
         else:
             file = stdin
+        file.raw.name = "<stdin>"
         streams = {
             "stdin": io.TextIOWrapper(io.BufferedReader(file.raw)),
             "stdout": io.TextIOWrapper(io.BytesIO(), encoding),

@@ -10,28 +10,6 @@ import numpy as np
 import tfwire as tfw
 from helpers.threads import quick_switches
 
-__all__ = [
-    "CASES",
-    "COLUMN_PARSER",
-    "COUNT",
-    "EDGES",
-    "FAIR",
-    "LONG_KEY",
-    "MESSAGES",
-    "PARSER",
-    "ROWS",
-    "SEQUENCES",
-    "SEQUENCE_PARSER",
-    "SPEC",
-    "anything",
-    "are_rows",
-    "case",
-    "change_bytes",
-    "change_list",
-    "change_numbers",
-    "run",
-]
-
 # What a call may raise when its arguments change under it.
 FAIR = (ValueError, TypeError, IndexError, RuntimeError, KeyError, tfw.Error)
 

@@ -5,8 +5,6 @@ from typing import Any
 
 import numpy as np
 
-__all__ = ["Array", "Dict", "List", "Table", "lie", "seed"]
-
 NUMBERS = [0, 1, 2, 3, 7, 100, 5000, 2**31, 2**40, 2**63, -1]
 
 

@@ -12,8 +12,6 @@ import time
 import zlib
 from functools import cache
 
-__all__ = ["LIES", "LyingServer", "Request"]
-
 _CHUNK = bytes(1 << 16)
 
 
