@@ -15,14 +15,30 @@
 Names are imported on first use, so that ``import tfwire`` and the command line start at once.
 """
 
+import sys
 from importlib import import_module
 from typing import Any
 
-from tfwire._base.interpreters import refuse_subinterpreters
 from tfwire._exports import EXPORTS
 from tfwire._version import __version__ as __version__
 
-refuse_subinterpreters()
+
+def _refuse_subinterpreters() -> None:
+    """Threads that read ahead cannot start in a subinterpreter, and numpy and cffi share state with
+    the main one."""
+    name = "_interpreters" if sys.version_info >= (3, 13) else "_xxsubinterpreters"
+    try:
+        interpreters = import_module(name)
+    except ImportError:  # built without them
+        return
+    if interpreters.get_current() != interpreters.get_main():
+        raise ImportError(
+            "tfwire does not work in subinterpreters; import it in the main interpreter (for "
+            "mod_wsgi: WSGIApplicationGroup %{GLOBAL})"
+        )
+
+
+_refuse_subinterpreters()
 
 __all__ = sorted(EXPORTS)
 # Public modules that are no public names: most need a library that may be missing.

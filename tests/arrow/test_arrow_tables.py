@@ -431,7 +431,7 @@ def test_a_writer_that_fails_releases_the_table():
 
 
 def test_a_table_that_is_not_read_to_its_end_is_released():
-    from tfwire._examples.arrow_tables import batches_of_table
+    from tfwire._examples.native_encoder import batches_of_table
 
     for steps in range(3):
         table = stream([1], [2], [3])

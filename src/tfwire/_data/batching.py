@@ -10,7 +10,6 @@ from tfwire._base.arguments import boolean, integer
 from tfwire._base.errors import ParseError
 from tfwire._base.strings import StringTable, mean_length
 from tfwire._data.combining import Zip
-from tfwire._data.descriptions import batched_text, describe, description
 from tfwire._data.element_sources import Records
 from tfwire._data.pipeline import Pipeline, check_dataset
 from tfwire._data.prefetch import MOST_GIVEN, AheadCursor, Drawn, draw, mapped, resumed
@@ -26,6 +25,9 @@ from tfwire._data.stages import (
 )
 from tfwire._data.structure import (
     as_shapes,
+    batched_text,
+    describe,
+    description,
     pad_and_stack,
     stack_elements,
     zip_structures,

@@ -13,7 +13,6 @@ import numpy as np
 
 from tfwire._base.arguments import integer
 from tfwire._base.errors import copied
-from tfwire._data.descriptions import joined_specs, row_text
 from tfwire._data.permutations import as_key, draws
 from tfwire._data.prefetch import Replayed, stage_elements
 from tfwire._data.stages import (
@@ -27,7 +26,7 @@ from tfwire._data.stages import (
     Through,
 )
 from tfwire._data.state_checks import COUNT, INT64, MISSING, state_or
-from tfwire._data.structure import count_rows, map_structure
+from tfwire._data.structure import count_rows, joined_specs, map_structure, row_text
 from tfwire._examples.column_types import SparseTensor
 
 

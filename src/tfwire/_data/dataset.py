@@ -30,8 +30,7 @@ from tfwire._data.structure import map_structure
 from tfwire._records.files.compression import either_word
 from tfwire._records.files.paths import split_paths
 from tfwire._records.files.urls import ObjectPath, expand, is_url, with_storage_options
-from tfwire._records.reading.open_source import input_paths
-from tfwire._records.reading.options import make_options
+from tfwire._records.reading.options import input_paths, make_options
 
 D = TypeVar("D", bound="Dataset[Any]")
 A = TypeVar("A")

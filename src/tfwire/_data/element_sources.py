@@ -15,12 +15,11 @@ import numpy as np
 
 from tfwire._base.errors import DataLossError, warn
 from tfwire._base.strings import as_array
-from tfwire._data.descriptions import describe
 from tfwire._data.indexed_records import ByNumber, fitting
 from tfwire._data.permutations import as_key, permuted
 from tfwire._data.stages import UNPLACED, Cursor, GatheringElements, GatheringPieces, Stage
 from tfwire._data.state_checks import COUNT, INT64, MISSING, after, check_state, file_id, state_or
-from tfwire._data.structure import leaves, map_structure
+from tfwire._data.structure import describe, leaves, map_structure
 from tfwire._parsing.parse_file import ParsingOptions
 from tfwire._records.reading.batch_reader import BatchReader
 from tfwire._records.reading.damage import RecordPosition

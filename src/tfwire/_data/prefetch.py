@@ -9,7 +9,6 @@ from typing import Any, NamedTuple
 
 from tfwire._base.errors import copied
 from tfwire._base.workers import Workers
-from tfwire._data.descriptions import joined_specs
 from tfwire._data.stages import (
     Cursor,
     Derived,
@@ -20,6 +19,7 @@ from tfwire._data.stages import (
     Stage,
 )
 from tfwire._data.state_checks import COUNT, MISSING, after, check_state, state_or
+from tfwire._data.structure import joined_specs
 
 
 class Prefetch(Derived):

@@ -19,7 +19,6 @@ from tfwire._base.aliases import (
 )
 from tfwire._base.arguments import boolean, choice, integer
 from tfwire._examples.arrow_import import is_arrow
-from tfwire._examples.arrow_tables import batches_of_table
 from tfwire._examples.column_types import BytesColumn
 from tfwire._examples.encode_rows import RowEncoder, encode_row
 from tfwire._examples.encoder_inputs import inputs_from_columns, inputs_from_lists, inputs_from_rows
@@ -30,6 +29,7 @@ from tfwire._examples.native_encoder import (
     EncodedBlock,
     NativeInputs,
     ParallelBlocks,
+    batches_of_table,
     encode_blocks,
     encode_whole,
     encode_whole_in_threads,

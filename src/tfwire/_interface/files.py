@@ -42,9 +42,9 @@ from tfwire._records.frames import (
     as_record as as_record,
     chunks as chunks,
 )
-from tfwire._records.reading.open_source import input_paths as input_paths
 from tfwire._records.reading.options import (
     AS_TENSORFLOW as AS_TENSORFLOW,
+    input_paths as input_paths,
     make_options as make_options,
 )
 from tfwire._records.reading.publishing_markers import Markers

@@ -30,14 +30,13 @@ from tfwire._base.errors import DataLossError, warn
 from tfwire._parsing.parse_file import ParsingOptions as ParsingOptions
 from tfwire._records.files.byte_sources import SectionSource
 from tfwire._records.files.paths import absolute, index_beside, is_path
-from tfwire._records.files.remote_errors import raise_naming
-from tfwire._records.files.urls import ObjectPath
-from tfwire._records.index.index_files import offsets_of_lengths, read_contents, stale
+from tfwire._records.files.urls import ObjectPath, raise_naming
+from tfwire._records.index.index_files import offsets_of_lengths, read_contents
+from tfwire._records.index.offset_checks import stale
 from tfwire._records.index.record_index import RecordIndex
 from tfwire._records.reading.batch_reader import BatchReader
 from tfwire._records.reading.damage import RecordPosition
-from tfwire._records.reading.open_source import input_paths
-from tfwire._records.reading.options import make_options
+from tfwire._records.reading.options import input_paths, make_options
 from tfwire.arrow import ArrowReader, RecordBatch
 
 # Records from which the mean length of others is guessed.

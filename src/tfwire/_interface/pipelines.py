@@ -33,12 +33,6 @@ from tfwire._base.workers import Workers as Workers
 from tfwire._data.batching import Parse as Parse, threaded as threaded
 from tfwire._data.combining import Unbatch as Unbatch, Zip as Zip
 from tfwire._data.dataset import paths_of as paths_of
-from tfwire._data.descriptions import (
-    Description as Description,
-    description as description,
-    joined_specs as joined_specs,
-    row_text as row_text,
-)
 from tfwire._data.element_sources import Records as Records
 from tfwire._data.grouped import Intact as Intact, group_by_window as group_by_window
 from tfwire._data.indexed_records import check_rule as check_rule
@@ -59,11 +53,15 @@ from tfwire._data.stages import (
     Through as Through,
 )
 from tfwire._data.structure import (
+    Description as Description,
     count_rows as count_rows,
     cut_rows as cut_rows,
+    description as description,
     join_rows as join_rows,
+    joined_specs as joined_specs,
     leaves as leaves,
     map_structure as map_structure,
+    row_text as row_text,
     stack_elements as stack_elements,
     stack_ragged as stack_ragged,
     zip_structures as zip_structures,

@@ -20,7 +20,7 @@ from tfwire._parsing.survey import FeatureSurvey, Survey, survey_files
 from tfwire._records.files.compression import either_word
 from tfwire._records.files.paths import is_path
 from tfwire._records.reading.damage import display_name
-from tfwire._records.reading.open_source import input_paths
+from tfwire._records.reading.options import input_paths
 
 
 class FeatureStatistics(NamedTuple):

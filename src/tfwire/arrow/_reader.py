@@ -30,8 +30,7 @@ from tfwire._records.files.compression import DETECT_SIZE, detect_compression, e
 from tfwire._records.files.paths import absolute, is_path
 from tfwire._records.files.urls import is_url
 from tfwire._records.reading.damage import RecordPosition
-from tfwire._records.reading.open_source import input_paths
-from tfwire._records.reading.options import make_options
+from tfwire._records.reading.options import input_paths, make_options
 from tfwire.arrow._capsules import schema_capsule, stream_capsule
 from tfwire.arrow._layout import BINARY_TYPES, TableLayout
 from tfwire.arrow._parsed_batches import BatchParser, RecordBatch

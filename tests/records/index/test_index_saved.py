@@ -15,7 +15,7 @@ from hypothesis import given, settings, strategies as st
 import tfwire as tfw
 from helpers import reference
 from helpers.records.indexed import RECORDS, begins, write
-from tfwire._records.index.freshness import fingerprint_of_file
+from tfwire._records.index.offset_checks import fingerprint_of_file
 from tfwire._records.index.random_access import TFRecordFile
 from tfwire._records.index.record_index import RecordIndex
 

@@ -17,8 +17,8 @@ import tfwire as tfw
 from helpers.records.indexed import other_records
 from helpers.reference import file_of, frame
 from tfwire._records.index import offset_checks
-from tfwire._records.index.freshness import fingerprint_of_file
 from tfwire._records.index.index_files import Contents, write_index
+from tfwire._records.index.offset_checks import fingerprint_of_file
 from tfwire._records.index.random_access import TFRecordFile, TFRecordFiles
 from tfwire._records.index.record_index import RecordIndex
 from tfwire._records.reading.damage import SkippedRegion, SkippedRegions

@@ -308,6 +308,40 @@ class Descriptors(list[int]):
     __del__ = close_descriptor
 
 
+# Errors of file systems without locks. There only the checks of FileSink remain.
+_WITHOUT_LOCKS = errno.ENOLCK, errno.ENOSYS, errno.ENOTSUP, errno.EINVAL, errno.EBADF
+
+
+def lock_file(fd: int, path: str, *, shared: bool = False, wait: bool = False) -> bool:
+    """Locks a file against other writers. Locks are advisory: other programs may ignore them.
+
+    Args:
+        fd: The file.
+        path: Its name for messages.
+        shared: A file that is overwritten: the lock is against writers that append.
+        wait: Wait for the lock.
+
+    Returns:
+        False if the file system has no locks.
+
+    Raises:
+        BlockingIOError: Another writer has the file open.
+    """
+    try:
+        if wait:
+            system.lock(fd)
+        else:
+            system.try_lock(fd, shared)
+        return True
+    except BlockingIOError:
+        text = "another writer has the file open"
+        raise BlockingIOError(errno.EWOULDBLOCK, text, os.fspath(path)) from None
+    except OSError as error:
+        if error.errno not in _WITHOUT_LOCKS:
+            raise
+        return False
+
+
 def replace_file(path: Path, buffers: Sequence[Any], like: Path | None = None) -> None:
     """Writes a file atomically: readers see the old content or the new, never a part.
 

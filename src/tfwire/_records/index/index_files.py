@@ -17,8 +17,8 @@ from tfwire._records.files.byte_sources import FileSource, open_regular
 from tfwire._records.files.paths import Path, index_beside, local_path
 from tfwire._records.files.urls import ObjectPath, with_storage_options
 from tfwire._records.frames import FRAME
-from tfwire._records.index.offset_checks import identity_saved
-from tfwire._records.reading.open_source import input_paths
+from tfwire._records.index.offset_checks import identity_saved, stale
+from tfwire._records.reading.options import input_paths
 from tfwire._records.remote.objects import RemoteObject
 from tfwire._records.remote.random_ranges import RemoteFile
 from tfwire._records.remote.upload import RemoteSink
@@ -324,16 +324,6 @@ def _record_ends(path: Path, table: Array, begin: int, number: int) -> Array:
 
 def _crc(data: bytes, value: int = 0) -> int:
     return int(lib.tfw_crc32c(value, ffi.from_buffer(data), len(data)))
-
-
-def stale(path: Any, index_path: Any, expected: str, found: str) -> DataLossError:
-    """The error for an index that does not fit its file."""
-    return DataLossError(
-        f"{os.fspath(path)}: {os.fspath(index_path)} is stale: it is for {expected}, the file has "
-        f"{found}",
-        path=path,
-        reason="index",
-    )
 
 
 def _damaged(path: Path, text: str) -> DataLossError:

@@ -18,7 +18,7 @@ from tfwire._base.strings import strings_from_spans
 from tfwire._records.files.byte_sources import FileSource, read_at
 from tfwire._records.files.paths import Path
 from tfwire._records.frames import FRAME
-from tfwire._records.index.offset_checks import FileLayout
+from tfwire._records.index.offset_checks import FileLayout, stale_at
 from tfwire._records.reading.batch_reader import BatchReader
 from tfwire._records.reading.native_batches import span_table
 from tfwire._records.reading.options import make_options
@@ -296,14 +296,3 @@ class StreamAccess:
             raise stale_at(self._path, int(within[wrong][0]), "it is not where the index says")
         data = np.frombuffer(ffi.buffer(batch.data, batch.data_len), np.uint8)
         return strings_from_spans(data, rows)
-
-
-def stale_at(path: Path, number: int, text: str, offset: int | None = None) -> DataLossError:
-    """The error for a record that is not what the index says."""
-    return DataLossError(
-        f"{os.fspath(path)}: record {number}: {text}; the index is stale",
-        path=path,
-        offset=offset,
-        record_index=number,
-        reason="index",
-    )

@@ -22,9 +22,9 @@ from tfwire._base.text import html_of, plural
 from tfwire._records.files.byte_sources import FileSource
 from tfwire._records.files.paths import Path, absolute
 from tfwire._records.files.urls import ObjectPath
-from tfwire._records.index.freshness import check_index
 from tfwire._records.index.index_files import indexed_path, indexed_paths, open_indexed
 from tfwire._records.index.local_records import FileAccess, StreamAccess
+from tfwire._records.index.offset_checks import check_index
 from tfwire._records.index.record_index import RecordIndex
 from tfwire._records.index.remote_records import RemoteAccess
 from tfwire._records.reading.publishing_markers import Markers

@@ -35,7 +35,6 @@ from tfwire._records.files.paths import Path, absolute, local_path
 from tfwire._records.files.urls import ObjectPath, with_storage_options
 from tfwire._records.frames import FRAME
 from tfwire._records.index.find_offsets import offsets_in_file, offsets_in_stream
-from tfwire._records.index.freshness import check_index, fingerprint_of_file, fingerprint_of_object
 from tfwire._records.index.index_files import (
     Contents,
     index_path_of,
@@ -46,11 +45,17 @@ from tfwire._records.index.index_files import (
     open_regular_file,
     read_index,
     read_text,
-    stale,
     write_index,
     write_text,
 )
-from tfwire._records.index.offset_checks import file_identity, save_identity
+from tfwire._records.index.offset_checks import (
+    check_index,
+    file_identity,
+    fingerprint_of_file,
+    fingerprint_of_object,
+    save_identity,
+    stale,
+)
 from tfwire._records.reading.damage import Reading
 from tfwire._records.remote.random_ranges import RemoteFile
 from tfwire._records.remote.read_ahead import RemoteSource

@@ -12,8 +12,7 @@ from tfwire._base.native import DAMAGE_REASONS, check, damaged_record_error, ffi
 from tfwire._base.strings import strings_from_spans
 from tfwire._records.files.compression import begins_record
 from tfwire._records.frames import FRAME
-from tfwire._records.index.local_records import stale_at
-from tfwire._records.index.offset_checks import Layout
+from tfwire._records.index.offset_checks import Layout, stale_at
 from tfwire._records.remote.random_ranges import RemoteFile
 
 Array = np.ndarray[Any, Any]

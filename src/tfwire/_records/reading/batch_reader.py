@@ -34,8 +34,7 @@ from tfwire._records.reading.native_batches import (
     record_position,
     span_table,
 )
-from tfwire._records.reading.open_source import input_paths, open_source
-from tfwire._records.reading.options import ReadOptions, as_position
+from tfwire._records.reading.options import ReadOptions, as_position, input_paths, open_source
 from tfwire._records.reading.publishing_markers import Markers
 from tfwire._records.reading.receipts import Receipt, Tally
 from tfwire._records.reading.record_file import RecordFile

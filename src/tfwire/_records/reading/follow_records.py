@@ -20,8 +20,7 @@ from tfwire._records.files.paths import absolute, check_input, is_path
 from tfwire._records.files.urls import is_object_path, with_storage_options
 from tfwire._records.reading.batch_reader import BatchReader, RecordBatches
 from tfwire._records.reading.damage import RecordPosition, display_name
-from tfwire._records.reading.open_source import open_source
-from tfwire._records.reading.options import ReadOptions, as_position, make_options
+from tfwire._records.reading.options import ReadOptions, as_position, make_options, open_source
 from tfwire._records.reading.read_records import ChainedRecords
 
 _BEGIN = 4096  # bytes at the beginning of a followed file that are compared

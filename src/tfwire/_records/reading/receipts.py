@@ -11,7 +11,7 @@ from tfwire._base.aliases import Record
 from tfwire._base.errors import public
 from tfwire._base.native import check, ffi, lib, new_error, new_struct
 from tfwire._base.parallel_map import Check, never_stopped
-from tfwire._records.reading.open_source import open_source
+from tfwire._records.reading.options import open_source
 
 _MODULUS = 2**64
 

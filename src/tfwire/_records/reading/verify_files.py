@@ -16,8 +16,7 @@ from tfwire._records.files.compression import either_word
 from tfwire._records.files.paths import is_file_object
 from tfwire._records.files.urls import is_url
 from tfwire._records.reading.damage import SkippedRegions, display_name
-from tfwire._records.reading.open_source import input_paths, one_input, open_source
-from tfwire._records.reading.options import make_options
+from tfwire._records.reading.options import input_paths, make_options, one_input, open_source
 from tfwire._records.reading.receipts import Receipt, Summary, crc32c_of_file
 from tfwire._records.reading.record_file import RecordFile
 

@@ -17,7 +17,7 @@ from importlib import import_module
 from typing import Any, TypeVar
 
 from tfwire._base.text import printable
-from tfwire._records.files.remote_errors import AnswerError, RangesIgnoredError
+from tfwire._records.files.urls import AnswerError, RangesIgnoredError
 
 # Seconds until an answer begins, with its redirects; and without any byte.
 _ANSWER_SECONDS = 60.0

@@ -14,8 +14,14 @@ from contextlib import suppress
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from tfwire._base import system
-from tfwire._records.files.remote_errors import RangesIgnoredError, is_retryable, raise_naming
-from tfwire._records.files.urls import ObjectPath, below_caches, import_fsspec
+from tfwire._records.files.urls import (
+    ObjectPath,
+    RangesIgnoredError,
+    below_caches,
+    import_fsspec,
+    is_retryable,
+    raise_naming,
+)
 from tfwire._records.remote.http_answers import AnswerStream, Body, Facts, info_of, read_range
 
 if TYPE_CHECKING:

@@ -8,8 +8,7 @@ from collections.abc import Generator, Sequence
 from queue import SimpleQueue
 
 from tfwire._base.parallel_map import Check, ParallelMap
-from tfwire._records.files.remote_errors import RangesIgnoredError
-from tfwire._records.files.urls import ObjectPath
+from tfwire._records.files.urls import ObjectPath, RangesIgnoredError
 from tfwire._records.remote.objects import RemoteObject
 from tfwire._records.remote.read_ahead import RemoteSource
 

@@ -10,8 +10,7 @@ from typing import Any, NamedTuple
 
 from tfwire._base.workers import Workers
 from tfwire._records.files.byte_sources import Source
-from tfwire._records.files.remote_errors import RangesIgnoredError, raise_naming
-from tfwire._records.files.urls import ObjectPath
+from tfwire._records.files.urls import ObjectPath, RangesIgnoredError, raise_naming
 from tfwire._records.remote.objects import RemoteObject
 
 # Memory of one object: the ranges in flight or waiting for the reader.

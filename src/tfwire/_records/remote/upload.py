@@ -10,8 +10,7 @@ from functools import partial
 from typing import Any
 
 from tfwire._records.files.byte_sinks import Sink
-from tfwire._records.files.remote_errors import raise_naming
-from tfwire._records.files.urls import ObjectPath, import_fsspec
+from tfwire._records.files.urls import ObjectPath, import_fsspec, raise_naming
 from tfwire._records.remote.objects import rename_object
 
 _PART_BYTES = 1 << 23  # given to a filesystem at once

@@ -21,9 +21,7 @@ from functools import partial
 from typing import Any, NamedTuple, NoReturn, TypeVar
 
 from tfwire._base import system
-from tfwire._records.files.byte_sinks import write_all
-from tfwire._records.files.locks import wait_for_lock
-from tfwire._records.files.remote_errors import raise_naming
+from tfwire._records.files.byte_sinks import lock_file, write_all
 from tfwire._records.files.temporary_files import (
     OPEN_FLAGS,
     check_replaceable,
@@ -32,7 +30,7 @@ from tfwire._records.files.temporary_files import (
     open_draft,
     try_remove,
 )
-from tfwire._records.files.urls import INDEX_SUFFIX, ObjectPath
+from tfwire._records.files.urls import INDEX_SUFFIX, ObjectPath, raise_naming
 from tfwire._records.reading.publishing_markers import MARKER, Step, read_marker, steps_of
 
 _REQUESTS_AT_ONCE = 16
@@ -108,7 +106,7 @@ def restore_set(folder: str) -> list[str]:
         except FileNotFoundError:
             return names
         try:
-            if not wait_for_lock(marker, path):
+            if not lock_file(marker, path, wait=True):
                 raise OSError(errno.ENOLCK, "no locks here: a process may be publishing", path)
             if _is_at(marker, path):
                 names += _restore(folder, marker)
@@ -127,7 +125,7 @@ def _marked(folder: str) -> Iterator[int]:
         except FileExistsError:
             continue
         try:
-            wait_for_lock(marker, path)
+            lock_file(marker, path, wait=True)
             if _is_at(marker, path):  # else another process removed it as left over
                 yield marker
                 return

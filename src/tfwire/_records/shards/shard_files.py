@@ -11,9 +11,8 @@ from tfwire._base.arguments import file_path
 from tfwire._base.text import show_path
 from tfwire._records.files.byte_sinks import ShardSink
 from tfwire._records.files.paths import absolute, index_beside
-from tfwire._records.files.remote_errors import raise_naming
 from tfwire._records.files.temporary_files import NO_DESCRIPTORS, errors_naming, try_remove
-from tfwire._records.files.urls import INDEX_SUFFIX, ObjectPath
+from tfwire._records.files.urls import INDEX_SUFFIX, ObjectPath, raise_naming
 from tfwire._records.index.written_offsets import Indexing
 from tfwire._records.reading.publishing_markers import MARKER, Step
 from tfwire._records.remote.upload import RemoteShardSink, hidden_beside, names_at_close

@@ -21,6 +21,7 @@ from tfwire._records.files.byte_sinks import (
     ObjectSink,
     Sink,
     close_descriptor,
+    lock_file,
 )
 from tfwire._records.files.byte_sources import FileSource
 from tfwire._records.files.compression import (
@@ -29,7 +30,6 @@ from tfwire._records.files.compression import (
     compressor,
     detect_compression,
 )
-from tfwire._records.files.locks import lock_to_append, lock_to_write
 from tfwire._records.files.paths import Path
 from tfwire._records.files.urls import ObjectPath, with_storage_options
 from tfwire._records.reading.batch_reader import BatchReader
@@ -265,7 +265,7 @@ def _open_to_write(path: Path) -> FileSink:
     """
     with _opened(path, _access(path) | os.O_CREAT) as (sink, fd):
         if stat.S_ISREG(os.fstat(fd).st_mode):
-            lock_to_write(fd, os.fspath(path))
+            lock_file(fd, os.fspath(path), shared=True)
             if os.fstat(fd).st_size:
                 os.ftruncate(fd, 0)
         return sink
@@ -295,7 +295,7 @@ def _open_to_append(path: Path, compression: str, repair_tail: bool) -> tuple[Fi
         if not stat.S_ISREG(mode) and not stat.S_ISDIR(mode):
             raise ValueError(f"{show_path(path)}: append needs a regular file")
     with _opened(path, os.O_RDWR | os.O_CREAT | os.O_APPEND) as (sink, fd):
-        lock_to_append(fd, os.fspath(path))
+        lock_file(fd, os.fspath(path))
         sink.position, crc32c = append_position(path, fd, compression, repair_tail)
         if os.fstat(fd).st_size != sink.position:
             os.ftruncate(fd, sink.position)

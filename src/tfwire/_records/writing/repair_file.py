@@ -26,8 +26,7 @@ from tfwire._records.files.paths import Path, is_file_object, local_path
 from tfwire._records.files.urls import is_url
 from tfwire._records.frames import FRAME, pack
 from tfwire._records.reading.damage import FlippedBits, SkippedRegions, display_name
-from tfwire._records.reading.open_source import one_input, open_source
-from tfwire._records.reading.options import make_options
+from tfwire._records.reading.options import make_options, one_input, open_source
 from tfwire._records.reading.record_file import RecordFile
 
 

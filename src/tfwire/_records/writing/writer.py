@@ -8,7 +8,7 @@ import operator
 from collections.abc import Iterable, Mapping, Sequence
 from contextlib import closing
 from functools import partial
-from itertools import accumulate
+from itertools import chain
 from types import TracebackType
 from typing import Any, NamedTuple
 
@@ -25,6 +25,7 @@ from tfwire._records.frames import (
     as_record,
     as_records,
     chunks,
+    ends_of_payloads,
     ends_of_records,
     frame_apart,
 )
@@ -221,7 +222,7 @@ class TFRecordWriter(WriterBase):
         prepare, threads = partial(_Prepared.of, self._sink), self._num_threads
         with closing(encode_framed_in_threads(columns, threads, prepare)) as blocks:
             for prepared in blocks:
-                self._run(self._write_prepared, prepared)
+                self._run(self._write_block, *prepared)
 
     def _write_rows(self, encode: Any, rows: Sequence[Any]) -> None:
         """Writes rows, encoded and framed at once."""
@@ -321,38 +322,26 @@ class TFRecordWriter(WriterBase):
             done += 1
         return done
 
-    def _write_block(self, block: memoryview) -> None:
-        """Writes framed records."""
-        self._check()
-        try:
-            self._sink.write([block])
-        except BaseException:
-            self._tally_written(block)
-            raise
-        self._tally.add_block(block, len(block))
-        if self._indexing is not None:
-            self._indexing.add_block(block)
-
-    def _write_prepared(self, prepared: _Prepared) -> None:
-        """Writes framed records whose totals are known."""
-        block, tally, member = prepared
+    def _write_block(
+        self, block: memoryview, tally: Tally | None = None, member: bytes | None = None
+    ) -> None:
+        """Writes framed records; those of a _Prepared with what is known of them."""
         self._check()
         try:
             if member is None:
                 self._sink.write([block])
             else:
                 self._sink.write_member(member)
-        except BaseException:
-            self._tally_written(block)
+        except BaseException:  # some may have reached the file
+            block = block[: self._salvage(ends_of_records(block))]
+            self._tally.add_block(block, len(block))
             raise
-        self._tally.add(tally, len(block))
+        if tally is None:
+            self._tally.add_block(block, len(block))
+        else:
+            self._tally.add(tally, len(block))
         if self._indexing is not None:
             self._indexing.add_block(block)
-
-    def _tally_written(self, block: memoryview) -> None:
-        """After a write of a block that failed: counts the records that reached the file."""
-        block = block[: self._salvage(ends_of_records(block))]
-        self._tally.add_block(block, len(block))
 
     def _write_long(self, records: Sequence[bytes]) -> None:
         """Writes records without copying their payloads."""
@@ -366,7 +355,7 @@ class TFRecordWriter(WriterBase):
         try:
             self._sink.write(buffers)
         except BaseException:
-            ends = [0, *accumulate(len(record) + FRAME for record in records)]
+            ends = [0, *ends_of_payloads(records)]
             self._tally_records(crcs[: ends.index(self._salvage(ends))], records)
             raise
         self._tally_records(crcs, records)
@@ -477,3 +466,32 @@ def write_payloads(writer: TFRecordWriter, payloads: Payloads) -> None:
     """Writes payloads that lie in one piece of memory, for a writer of several files."""
     writer._run(writer._write_pending)
     writer._run(writer._write_block, payloads.framed())
+
+
+def write_records(
+    path: Output,
+    records: Iterable[Record],
+    options: CompressionType = None,
+    *,
+    compression_type: CompressionType = None,
+    storage_options: StorageOptions = None,
+) -> int:
+    """Writes a file of records.
+
+    Args:
+        path, options, compression_type, storage_options: As for TFRecordWriter.
+        records: As for ``TFRecordWriter.write_many``.
+
+    Returns:
+        The number of records.
+
+    Raises:
+        As TFRecordWriter. The records before an invalid one are in the file; it is not opened if
+        the first one is invalid.
+    """
+    options = either_word(compression_type, options)
+    pieces = chunks(records)
+    first = next(pieces, [])
+    as_records(first)  # checked before an existing file is emptied
+    with TFRecordWriter(path, options, storage_options=storage_options) as writer:
+        return writer._write_chunks(chain([first], pieces))
