@@ -25,6 +25,7 @@ def _table() -> list[int]:
 _TABLE = _table()
 
 
+@lru_cache(10_000)
 def crc32c(data: bytes) -> int:
     crc = 0xFFFFFFFF
     for byte in data:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
+from functools import cache
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -89,7 +90,10 @@ SPECIFICATIONS = {
 }
 
 
-def changed(change: Callable[[bytes], bytes]) -> Callable[[list[bytes], int, Records], bytes]:
+Damage = Callable[[list[bytes], int, Records], bytes]
+
+
+def changed(change: Callable[[bytes], bytes]) -> Damage:
     """A kind of damage that changes one record."""
 
     def damage(frames: list[bytes], at: int, records: Records) -> bytes:
@@ -98,7 +102,7 @@ def changed(change: Callable[[bytes], bytes]) -> Callable[[list[bytes], int, Rec
     return damage
 
 
-def flipped(at: int) -> Callable[[list[bytes], int, Records], bytes]:
+def flipped(at: int) -> Damage:
     def flip(record: bytes) -> bytes:
         place = at % len(record)
         return record[:place] + bytes([record[place] ^ 1]) + record[place + 1 :]
@@ -106,13 +110,23 @@ def flipped(at: int) -> Callable[[list[bytes], int, Records], bytes]:
     return changed(flip)
 
 
-def cut(size: int) -> Callable[[list[bytes], int, Records], bytes]:
+def cut(size: int) -> Damage:
     """The file ends within the record."""
     return lambda frames, at, records: b"".join(frames[:at]) + frames[at][:size]
 
 
 def misfit(frames: list[bytes], at: int, records: Records) -> bytes:
     return b"".join([*frames[:at], frame(records.misfit), *frames[at + 1 :]])
+
+
+def and_a_misfit(damage: Damage) -> Damage:
+    """Damage, and a record after it that does not fit: its number counts what is left out."""
+
+    def both(frames: list[bytes], at: int, records: Records) -> bytes:
+        with_misfit = [*frames[: at + 1], frame(records.misfit), *frames[at + 1 :]]
+        return damage(with_misfit, at, records)
+
+    return both
 
 
 # Functions of the records with their frames, the number of one, and the kind of records.
@@ -122,6 +136,8 @@ DAMAGE = {
     "payload": flipped(HEADER + 1),
     "footer": flipped(-1),
     "misfit": misfit,
+    "payload, and a misfit": and_a_misfit(flipped(HEADER + 1)),
+    "length, and a misfit": and_a_misfit(flipped(0)),
     "malformed": changed(lambda record: frame(b"\x0a\x7f")),
     "empty": changed(lambda record: frame(b"")),
     "cut in the header": cut(HEADER - 5),
@@ -179,19 +195,28 @@ def parse(records: Records, paths: list[Path], num_threads: int, **options: Any)
         return Found(found, error, (details, list(map(str, batches.parse_errors)), skipped))
 
 
+@cache
+def why_unfit(parser: Any, record: bytes) -> str | None:
+    """The reason for which a record does not fit the specification of a parser, if it does not."""
+    try:
+        parser.parse([record])
+    except tfw.ParseError as error:
+        return error.reason
+    return None
+
+
 def expected(records: Records, files: Iterable[bytes], corrupt: str, misfits: str) -> Found:
     """The same by the reference's reading in plain Python, and one record at a time."""
     good, error = [], None
     for data in files:
         outcome = read(data, corrupt, LIMIT)
         for record in outcome.records:
-            try:
-                records.parser.parse([record])
+            reason = why_unfit(records.parser, record)
+            if reason is None:
                 good.append(record)
-            except tfw.ParseError as caught:
-                if misfits == "raise":
-                    error = type(caught), caught.reason
-                    break
+            elif misfits == "raise":
+                error = tfw.ParseError, reason
+                break
         if error is None and outcome.damage is not None:
             error = tfw.DataLossError, outcome.damage.reason
         if error is not None:
