@@ -20,6 +20,7 @@ check-nightly: build  # what takes longer than CI may
 	$(NOX) --tags nightly --parallel 2
 	NIGHT=1 $(VENV)/bin/nox --session check-sanitized check-threads --parallel 2
 	$(MAKE) check-debian slow
+	$(RUN) -m pytest -q -m 'hypothesis and not slow' --hypothesis-profile=night --numprocesses=auto --maxprocesses=4
 slow: build  # the slow tests of Python, in TESTS if it is given
 	$(RUN) -m pytest -q -m slow --numprocesses=auto --maxprocesses=4 --dist=worksteal $(TESTS)
 check-all: check-ci check-nightly

@@ -5,7 +5,7 @@ from __future__ import annotations
 import gc
 import os
 
-from hypothesis import settings
+from hypothesis import HealthCheck, settings
 
 
 def _no_fsync(fd: int) -> None:
@@ -16,8 +16,15 @@ def _no_fsync(fd: int) -> None:
 
 os.fsync = _no_fsync
 
-settings.register_profile("emulated", max_examples=5, deadline=None, database=None)
-settings.register_profile("campaign", max_examples=100_000, deadline=None, database=None)
+# How many cases a test with @given has, where it does not say so itself. Machines may be slow.
+PROFILES = {"emulated": 5, "day": 40, "night": 1000, "campaign": 100_000}
+for name, count in PROFILES.items():
+    kept = {} if name == "day" else {"database": None}
+    slow = [HealthCheck.too_slow, HealthCheck.data_too_large]
+    settings.register_profile(
+        name, max_examples=count, deadline=None, suppress_health_check=slow, **kept
+    )
+settings.load_profile("day")
 
 
 def pytest_collection_finish() -> None:

@@ -14,7 +14,7 @@ from helpers.data.files import SPEC, drain, number_of, numbered_files
 from helpers.products import diagonals
 from tfwire import Dataset, TFRecordDataset
 
-SIZES = [6, 0, 11, 3, 1]
+SIZES = [5, 0, 6, 2, 1]
 TOTAL = sum(SIZES)
 pytestmark = pytest.mark.filterwarnings("ignore:.*shards are empty:tfwire.TfwireWarning")
 
@@ -72,7 +72,7 @@ def test_every_place_is_gone_on_from(files, name, repeated, ahead):
         assert texts(itertools.islice(resumed, 9)) == expected[place : place + 9]
         again = iter(make())
         again.load_state_dict(json.loads(json.dumps(resumed.state_dict())))
-        assert texts(again) == expected[place + 9 :]
+        assert texts(itertools.islice(again, 9)) == expected[place + 9 : place + 18]
         next(elements, None)
 
 

@@ -15,7 +15,7 @@ from helpers.products import diagonals
 from tfwire import TFRecordDataset
 from tfwire._records.reading.batch_reader import BatchReader
 
-SIZES = [70, 0, 9, 31, 1]
+SIZES = [34, 0, 9, 7, 1]
 TOTAL = sum(SIZES)
 
 
@@ -124,21 +124,21 @@ def test_what_was_given_is_not_read_again(tmp_path, monkeypatch, num_threads):
 def test_states_before_an_error(files, tmp_path, num_threads):
     """Each goes on there, up to the same error."""
     data = bytearray(b"".join(Path(path).read_bytes() for path in files))
-    data[30 * 80 + 14] ^= 1
+    data[30 * 40 + 14] ^= 1
     (tmp_path / "a").write_bytes(data)
     source = (tmp_path / "a", {})
     elements, states, given = iter(batches_of(source, 4, num_threads)), [], []
-    for _ in range(20):
+    for _ in range(10):
         states.append(elements.state_dict())
         given += texts([next(elements)])
-    with pytest.raises(tfw.DataLossError, match="record 80"):
+    with pytest.raises(tfw.DataLossError, match="record 40"):
         given.extend(map(np.ndarray.tolist, (batch["n"] for batch in elements)))
-    assert list(range(80)) == list(itertools.chain(*given))
+    assert list(range(40)) == list(itertools.chain(*given))
     for place, state in enumerate(states):
         resumed = iter(batches_of(source, 4, num_threads))
         resumed.load_state_dict(state)
         rest = []
-        with pytest.raises(tfw.DataLossError, match="record 80"):
+        with pytest.raises(tfw.DataLossError, match="record 40"):
             rest.extend(texts([batch]) for batch in resumed)
         assert [batch for (batch,) in rest] == given[place:]
 

@@ -7,7 +7,7 @@ from collections import Counter
 
 import numpy as np
 import pytest
-from hypothesis import HealthCheck, given, settings, strategies as st
+from hypothesis import given, strategies as st
 
 import tfwire as tfw
 from tfwire import Dataset, TFRecordDataset
@@ -23,7 +23,6 @@ def write(folder, sizes):
     return names, list(itertools.chain(*records))
 
 
-@settings(max_examples=60, deadline=None, suppress_health_check=list(HealthCheck))
 @given(
     sizes=st.lists(st.integers(0, 9), min_size=1, max_size=5),
     hosts=st.integers(1, 4),

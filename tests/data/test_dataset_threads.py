@@ -21,8 +21,8 @@ SPEC = {
     "name": tfw.FixedLenFeature([], tfw.string),
     "x": tfw.VarLenFeature(tfw.float32),
 }
-COUNT = 900
-THREADS = [2, 3, 8]
+COUNT = 300
+THREADS = [2, 8]
 
 
 @pytest.fixture(autouse=True)
@@ -97,7 +97,7 @@ def test_batches_and_states_do_not_depend_on_the_number_of_threads(name, paths):
         assert one == shown(make(number))
     half = len(one) // 2
     # Among them positions inside what a thread made at once; to the end from the middle.
-    for given in {*range(min(len(one), 9)), half, len(one) - 1, len(one)}:
+    for given in {0, 1, min(3, half), half, len(one) - 1, len(one)}:
         for before, after in ((1, 2), (2, 1), (2, 3)):
             elements = make(before)
             for _ in range(given):
@@ -158,7 +158,7 @@ def test_all_stages_of_a_zip_get_threads(paths):
 
 
 @pytest.mark.parametrize("shuffle", [False, True])
-@pytest.mark.parametrize("bad", [0, 1, 299, 555, COUNT - 1])
+@pytest.mark.parametrize("bad", [0, 1, 99, 155, COUNT - 1])
 @pytest.mark.parametrize("kind", ["parse", "corrupt"])
 def test_what_comes_before_an_error_does_not_depend_on_threads(paths, tmp_path, kind, bad, shuffle):
     records = list(tfw.read_records(paths))

@@ -143,9 +143,7 @@ def test_a_fork_is_safe(name, state, path):
         left |= set(range(40)) if name in PIPES else set()
     if name not in PIPES or threads:
         assert in_child(lambda: told_or_right(elements, left))
-    if name in DATASETS:
-        assert in_child(lambda: elements.close() or list(elements) == [])
-    assert in_child(lambda: elements.close() is None)
+    assert in_child(lambda: elements.close() or name not in DATASETS or list(elements) == [])
     gate.opened.set()
     if state in (new, running):
         assert len(within_limit(list, elements)) == (40 if state is new else 39)
@@ -253,7 +251,7 @@ def test_closing_ends_a_wait_for_the_first_bytes(name, written, tmp_path):
 
 @pytest.mark.parametrize("name", ["prefetch", "parsed, 2 threads", "pipe"])
 def test_a_busy_one_closes_at_once_again_and_again(name, path):
-    for i in range(100):
+    for i in range(30):
         elements = ITERATORS[name](Gate(), path)
         next(elements)
         time.sleep(i % 10 * 1e-4)

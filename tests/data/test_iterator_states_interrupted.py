@@ -143,8 +143,9 @@ UNTHREADED = {
 @pytest.mark.parametrize("name", UNTHREADED)
 @pytest.mark.filterwarnings("ignore::pytest.PytestUnraisableExceptionWarning")  # of finalizers
 @pytest.mark.skipif(sys.version_info < (3, 11), reason="older CPython has other instructions")
-def test_an_interrupt_at_any_point_leaves_an_iterator_that_can_be_closed(name, path):
-    for number in itertools.chain([NEVER], itertools.count(1)):
+@pytest.mark.parametrize("step", [3, pytest.param(1, marks=pytest.mark.slow)])
+def test_an_interrupt_at_any_point_leaves_an_iterator_that_can_be_closed(name, step, path):
+    for number in itertools.chain([NEVER], itertools.count(1, step)):
         elements, interrupted = UNTHREADED[name](path), False
         trace = InterruptAt(number)
         sys.settrace(trace)

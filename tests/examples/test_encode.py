@@ -7,7 +7,7 @@ from types import MappingProxyType
 
 import numpy as np
 import pytest
-from hypothesis import given, settings, strategies as st
+from hypothesis import given, strategies as st
 
 from helpers.arguments.encoding import encode_in_python, encode_without
 from tfwire._examples import encode_rows as row_encoding
@@ -150,7 +150,7 @@ def test_plain_rows_are_left_to_c(only_c, row):
 
 @pytest.mark.parametrize("sort_keys", [True, False])
 def test_c_and_python_encode_rows_alike(sort_keys):
-    rows = [KNOWN[i * 7 % len(KNOWN)] for i in range(100)]
+    rows = KNOWN + KNOWN[::-1]
     expected = encode_in_python(rows, sort_keys=sort_keys)
     assert encode_examples(rows, sort_keys=sort_keys) == expected
     assert [encode_example(row, sort_keys=sort_keys) for row in rows] == expected
@@ -244,7 +244,6 @@ def outcome(call, *arguments, **options):
         return type(error), str(error)
 
 
-@settings(max_examples=150, deadline=None)
 @given(ROWS, st.booleans())
 def test_rows_of_anything_have_one_outcome(rows, sort_keys):
     """The same messages, or the same error, whichever way a row takes."""
@@ -260,7 +259,6 @@ PLAIN_ROW = st.dictionaries(
 )
 
 
-@settings(max_examples=150, deadline=None)
 @given(st.lists(PLAIN_ROW), st.data())
 def test_rows_of_numbers_and_text_are_the_same_by_marshal_and_pickle(rows, data):
     """Also where rows, lists and texts occur again, and rows are wide."""

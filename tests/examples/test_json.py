@@ -6,7 +6,7 @@ import math
 
 import numpy as np
 import pytest
-from hypothesis import given, settings, strategies as st
+from hypothesis import given, strategies as st
 
 import tfwire as tfw
 from tfwire import train
@@ -182,7 +182,6 @@ FEATURES = st.dictionaries(
 
 
 @given(FEATURES)
-@settings(max_examples=100, deadline=None)
 def test_examples_survive_json(mapping):
     example = train.Example()
     for key, values in mapping.items():

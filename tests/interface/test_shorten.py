@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from hypothesis import given, settings, strategies as st
+from hypothesis import given, strategies as st
 
 import tfwire as tfw
 from helpers.view.hostile_records import entry, example, feature, field, hostile_records
@@ -45,7 +45,6 @@ def is_prefix(part, whole):
     return part[0] == whole[0] and part[1] == whole[1][: len(part[1])]
 
 
-@settings(max_examples=50, deadline=None)
 @given(contexts, lists)
 def test_without_limits_the_same_is_decoded(context, steps):
     message = tfw.encode_sequence_example(context, steps)
@@ -55,7 +54,6 @@ def test_without_limits_the_same_is_decoded(context, steps):
     assert decoded == same
 
 
-@settings(max_examples=50, deadline=None)
 @given(contexts, lists, limits)
 def test_limits_keep_a_prefix_of_everything(context, steps, most):
     message = tfw.encode_sequence_example(context, steps)

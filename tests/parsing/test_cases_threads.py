@@ -10,15 +10,15 @@ from cases.replay import load
 from tfwire._parsing import file_units
 
 THREADS = (1, 2, 3, 8)
-SPLIT = 3  # tests, for several processes
-REST = pytest.mark.unsanitized("the first part runs all of the code")
-in_parts = pytest.mark.parametrize(
-    "part", [0, *(pytest.param(part, marks=REST) for part in range(1, SPLIT))]
-)
 FEW = (1, 3)  # by day
-numbers_of_threads = pytest.mark.parametrize(
-    "threads", [FEW, pytest.param(THREADS, marks=pytest.mark.slow)], ids=["few", "all"]
-)
+SPLIT = 3
+
+
+def in_parts(number):
+    """By day a third of the specifications, another one in each test; by night all of them."""
+    parts = [(number, FEW)]
+    parts += [pytest.param(part, THREADS, marks=pytest.mark.slow) for part in range(SPLIT)]
+    return pytest.mark.parametrize(("part", "threads"), parts)
 
 
 @pytest.fixture(scope="module")
@@ -39,25 +39,23 @@ def write(path, cases):
     tfw.write_records(path, files.messages_of(cases))
 
 
-@in_parts
-@numbers_of_threads
+@in_parts(0)
 def test_files_of_the_case_table(groups, tmp_path, part, threads):
     """The cases with values that share a specification, one after another in a file."""
     path = tmp_path / "x"
     for group in groups[part::SPLIT]:
         write(path, group.good)
         expected = files.answered(group.good)
-        for num_threads in threads:
+        for num_threads in threads[1:] if threads == FEW else threads:  # one: see the errors
             assert (expected, None, []) == files.parse(group, path, num_threads)
 
 
-@in_parts
-@numbers_of_threads
+@in_parts(1)
 def test_errors_of_the_case_table(groups, tmp_path, part, threads):
-    """Each 15th case with an error, in the slow tests each second, between cases with values,
+    """Each 30th case with an error, in the slow tests each second, between cases with values,
     which are in other units."""
     path = tmp_path / "x"
-    every = 15 if threads == FEW else 2
+    every = 30 if threads == FEW else 2
     for group in groups[part::SPLIT]:
         before, after = group.good[:2], group.good[2:4]
         for bad in group.bad[::every]:
@@ -69,20 +67,20 @@ def test_errors_of_the_case_table(groups, tmp_path, part, threads):
 
 
 @pytest.mark.filterwarnings("ignore:.*left out")
-@in_parts
-@numbers_of_threads
+@in_parts(2)
 def test_what_is_left_out_of_the_case_table(groups, tmp_path, part, threads):
-    """All cases that share a specification; the records that do not fit are left out."""
+    """The cases that share a specification; the records that do not fit are left out."""
     path = tmp_path / "x"
+    most = 30 if threads == FEW else 300
     for group in groups[part::SPLIT]:
-        cases = [*group.bad[:300], *group.good]
+        cases = [*group.bad[:most], *group.good[:most]]
         write(path, cases)
         expected = files.parse(group, path, 1, on_parse_error="skip")
         assert expected.error is None
         if group.batch_size == 1:
             numbers = [one[-1] for one in expected.left_out]
             assert [n for n, case in enumerate(cases) if case in group.bad] == numbers
-            assert files.answered(group.good) == expected.batches
+            assert files.answered(group.good[:most]) == expected.batches
         for num_threads in threads[1:]:
             assert expected == files.parse(group, path, num_threads, on_parse_error="skip")
 

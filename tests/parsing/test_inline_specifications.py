@@ -12,11 +12,12 @@ from types import MappingProxyType
 
 import numpy as np
 import pytest
-from hypothesis import given, settings, strategies as st
+from hypothesis import given, strategies as st
 from test_spec_changes import MESSAGE, SEQUENCE, told
 
 import tfwire as tfw
 import tfwire.compat as tf
+from helpers.products import diagonals
 from helpers.specs import compilations, forget
 from tfwire._parsing import spec_cache
 
@@ -219,7 +220,6 @@ def results(spec):
     ]
 
 
-@settings(max_examples=80, deadline=None)
 @given(near())
 def test_specifications_near_each_other_are_never_mixed_up(specs):
     """Whatever was parsed before, a specification gives what it gives when nothing was."""
@@ -235,24 +235,24 @@ def test_specifications_near_each_other_are_never_mixed_up(specs):
             assert results(copied) == result
 
 
-@pytest.mark.parametrize("twins", TWINS, ids=["0", "1", "nan", "a", "large"])
-@pytest.mark.parametrize("dtype", [tfw.int64, tfw.float32, tfw.string])
-def test_every_default_value_is_told_from_its_twins(twins, dtype):
+@pytest.mark.parametrize(
+    ("twins", "dtype", "form"), diagonals(0, 3, TWINS, [tfw.int64, tfw.float32, tfw.string], FORMS)
+)
+def test_every_default_value_is_told_from_its_twins(twins, dtype, form):
     """Whichever was parsed just before."""
-    for form in FORMS:
-        shape = {0: [], 1: [1], 70: [70]}[(form is not FORMS[0]) * (70 if form is FORMS[-1] else 1)]
-        specs, expected = [], []
-        for value in twins:
-            with suppress(OverflowError, TypeError):  # no such array
-                default = value if value is None else form(value)
-                specs.append({"x": tfw.FixedLenFeature(shape, dtype, default)})
-        for spec in specs:
-            forget()
-            expected.append(told(tfw.parse_single_example, b"", spec))
-        for first in specs:
-            for spec, result in zip(specs, expected, strict=True):
-                told(tfw.parse_single_example, b"", first)
-                assert told(tfw.parse_single_example, b"", spec) == result, (first, spec)
+    shape = {0: [], 1: [1], 70: [70]}[(form is not FORMS[0]) * (70 if form is FORMS[-1] else 1)]
+    specs, expected = [], []
+    for value in twins:
+        with suppress(OverflowError, TypeError):  # no such array
+            default = value if value is None else form(value)
+            specs.append({"x": tfw.FixedLenFeature(shape, dtype, default)})
+    for spec in specs:
+        forget()
+        expected.append(told(tfw.parse_single_example, b"", spec))
+    for first in specs:
+        for spec, result in zip(specs, expected, strict=True):
+            told(tfw.parse_single_example, b"", first)
+            assert told(tfw.parse_single_example, b"", spec) == result, (first, spec)
 
 
 def test_a_key_of_a_subclass_is_the_callers():

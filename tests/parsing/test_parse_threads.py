@@ -6,7 +6,7 @@ import threading
 
 import numpy as np
 import pytest
-from hypothesis import HealthCheck, given, settings, strategies as st
+from hypothesis import given, strategies as st
 
 import tfwire as tfw
 from cases.results import plain_dict
@@ -82,9 +82,6 @@ def everything(paths, batch_size, num_threads, **options):
 
 
 @pytest.mark.filterwarnings("ignore:.*left out")
-@settings(
-    max_examples=25, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture]
-)
 @given(
     contents=files(),
     batch_size=st.sampled_from([1, 3, 16, 64, 1000]),
@@ -95,9 +92,10 @@ def everything(paths, batch_size, num_threads, **options):
     unit=st.sampled_from([1, 3000, 1 << 20]),
     read=st.sampled_from([100, 1 << 12, 1 << 20]),
     long=st.sampled_from([0, 200, 1 << 14]),
+    num_threads=st.sampled_from([1, 2, 3, 8]),
 )
 def test_nothing_depends_on_the_number_of_threads(
-    tmp_path_factory, contents, batch_size, unit, read, long, **options
+    tmp_path_factory, contents, batch_size, unit, read, long, num_threads, **options
 ):
     folder = tmp_path_factory.mktemp("threads")
     paths = []
@@ -112,8 +110,7 @@ def test_nothing_depends_on_the_number_of_threads(
         patch.setattr(unit_block, "_KEPT", read)
         patch.setattr(unit_block, "_PASSING", max(64, read // 3))
         patch.setattr(unit_block, "_LONG", long)
-        for num_threads in (1, 2, 3, 8):
-            assert expected == everything(paths, batch_size, num_threads, **options)
+        assert expected == everything(paths, batch_size, num_threads, **options)
 
 
 @pytest.mark.parametrize("num_threads", [1, 2])

@@ -6,7 +6,7 @@ from __future__ import annotations
 import math
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 
 import tfwire as tfw
 from cases import reference
@@ -24,14 +24,12 @@ def same(expected, found):
     return found["error"] == "ParseError"
 
 
-@settings(max_examples=150, deadline=None)
 @given(case=cases(odd=False))
 def test_usual_messages(case):
     expected, found = reference.answer(case), answer(case)
     assert same(expected, found), f"expected {expected}, found {found}"
 
 
-@settings(max_examples=400, deadline=None)
 @given(case=cases(odd=True))
 def test_odd_and_damaged_messages(case):
     expected, found = reference.answer(case), answer(case)
@@ -47,7 +45,6 @@ def test_a_damaged_part_is_not_mended_by_the_next():
         tfw.decode_example(data)
 
 
-@settings(max_examples=150, deadline=None)
 @given(case=sequence_cases())
 def test_sequence_examples(case):
     expected, found = reference.answer(case), answer(case)

@@ -4,7 +4,7 @@ import math
 
 import numpy as np
 import pytest
-from hypothesis import given, settings, strategies as st
+from hypothesis import given, strategies as st
 
 import tfwire as tfw
 from tfwire import train
@@ -82,7 +82,6 @@ def check_kind(found, kind, by_record):
     assert found.sum == pytest.approx(exact, rel=0, abs=1e-12 * size, nan_ok=True)
 
 
-@settings(deadline=None)
 @given(st.lists(st.tuples(CONTEXTS, LISTS), min_size=1, max_size=8))
 def test_a_survey_is_a_loop_over_the_records(tmp_path_factory, rows):
     path = tmp_path_factory.getbasetemp() / "survey.tfrecord"
