@@ -7,7 +7,7 @@ import pytest
 
 import tfwire as tfw
 from helpers.command import tfwire_command
-from tfwire.cli._speed import READERS, Subject
+from tfwire.cli.bench import READERS, Subject
 
 ROWS = [{"id": i, "name": f"name {i}", "x": [0.5 * i, 1.0]} for i in range(3000)]
 
@@ -58,7 +58,7 @@ def test_a_reader_that_fails_is_told(path, monkeypatch):
         raise KeyError("\x1b[31m" + "x" * 1000)
         yield
 
-    monkeypatch.setattr("tfwire.cli._speed.READERS", [READERS[0]._replace(read=fail)])
+    monkeypatch.setattr("tfwire.cli.bench.READERS", [READERS[0]._replace(read=fail)])
     (row,) = map(json.loads, bench(path, "--json").splitlines())
     assert row["problem"].startswith("KeyError: ")
     assert row["problem"].isprintable()

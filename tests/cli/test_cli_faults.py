@@ -349,7 +349,7 @@ def test_wrong_usage(path):
 
 
 def test_the_demo_names_the_packages_that_it_lacks(monkeypatch):
-    monkeypatch.setattr("importlib.util.find_spec", {"sklearn": True}.get)
+    monkeypatch.setattr("tfwire.cli.demo.find_spec", {"sklearn": True}.get)
     result = tfwire_main("demo")
     check_complaint(result, "demo")
     assert b"Pillow; pip install 'tfwire[demo]'" in result.stderr

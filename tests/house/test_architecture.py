@@ -59,7 +59,7 @@ PYTHON_ROOMS = {
     "view": {"tfwire", "_interface"},
     "cli": {
         *("tfwire", "typing", "_interface", "_examples", "_parsing"),
-        *("arrow", "checksum", "images", "view"),
+        *("arrow", "checksum", "view"),
     },
 }
 # How many names of private modules neighbours import, those of tfwire._interface aside. The numbers

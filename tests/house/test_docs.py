@@ -1,7 +1,6 @@
 """The code of the documentation runs, and prints what it says; tests/neighbours has what needs
 other packages."""
 
-import argparse
 import builtins
 import re
 import subprocess
@@ -19,7 +18,7 @@ import tfwire as tfw
 from helpers.documents import DOCS, PRINTING, blocks, page_text, run_page
 from helpers.products import check_each
 from tfwire import compat
-from tfwire.cli import _COMMANDS
+from tfwire.cli import _COMMANDS, command_parser
 
 pytestmark = pytest.mark.outside_c
 
@@ -218,20 +217,18 @@ def is_public(name):
     return resolves(tfw, name) or any(hasattr(found, name) for found in classes)
 
 
-def options_of(command):
-    parser = argparse.ArgumentParser()
-    module, _ = _COMMANDS[command]
-    getattr(import_module(f"tfwire.cli.{module}"), f"add_{command}")(parser)
-    return {option for action in parser._actions for option in action.option_strings}
-
-
 def test_every_command_line_has_a_command_and_its_options():
+    options_of = {
+        name: {option for action in parser._actions for option in action.option_strings}
+        for name, parser in command_parser()[1].items()
+    }
+
     def check(page):
         for code in code_of(page):
             for command, rest in re.findall(r"\btfwire ([a-z]+)((?: [^\s`]+)*)", code):
                 assert command in _COMMANDS, code
                 options = set(re.findall(r" (--?[a-z][\w-]*)", rest))
-                assert set() == options - options_of(command), code
+                assert set() == options - options_of[command], code
 
     check_each(check, PAGES)
 

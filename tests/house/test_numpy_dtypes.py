@@ -41,9 +41,9 @@ _CONVERTING = {
         *("_examples/dtypes.py", "_records/frames.py", "compat/_math.py", "compat/_decoding.py"),
         *("compat/_images.py", "compat/_data/fingerprints.py"),
         *("compat/_data/caching.py", "torch/_tensors.py", "torch/_worker_batches.py"),
-        *("view/_display.py", "cli/_walkthrough.py"),
+        *("view/_display.py", "cli/demo.py"),
     },
-    "pixels of Pillow": {"images.py", "cli/_walkthrough.py"},
+    "pixels of Pillow": {"images.py", "cli/demo.py"},
 }
 
 

@@ -3,7 +3,7 @@
 import pytest
 
 import tfwire as tfw
-from tfwire.cli._speed import READERS, Subject
+from tfwire.cli.bench import READERS, Subject
 
 THEIRS = [reader for reader in READERS if reader.package == "tensorflow"]
 MESSAGES = {

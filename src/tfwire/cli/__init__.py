@@ -5,45 +5,99 @@ from __future__ import annotations
 import argparse
 import os
 import sys
-from collections.abc import Sequence
+from collections.abc import Collection, Iterable, Sequence
 from importlib import import_module
-from typing import Any, NoReturn
+from typing import Any, NamedTuple, NoReturn
 
 from tfwire import DataLossError, __version__
 from tfwire._interface.messages import printable
-from tfwire.cli._arguments import error_line, expand_patterns, print_error
+from tfwire.cli._arguments import (
+    INPUT_COMPRESSIONS,
+    UsageError,
+    add_shared,
+    error_line,
+    expand_patterns,
+    print_error,
+)
 from tfwire.cli._streams import OutputError, silence_output, standard_streams
 
 __all__ = ["main"]
 
-# Subcommand: the module with its add_SUBCOMMAND(), and its line in --help.
+
+class _Command(NamedTuple):
+    """A subcommand.
+
+    Attributes:
+        module: With its add_NAME(), which says what options it has of its own.
+        shared: The options that it has in common with others, as _arguments.SHARED has them.
+        help: Its line in --help.
+    """
+
+    module: str
+    shared: str
+    help: str
+
+
 _COMMANDS = {
-    "info": ("info", "show compression, number and sizes of records, features of the first record"),
-    "head": ("show", "print the first records as text or JSON"),
-    "cat": ("show", "print all records as text, JSON or raw bytes"),
-    "count": ("info", "count the records"),
-    "schema": ("schema", "print the specification that parses files, as code or a schema file"),
-    "stats": ("stats", "show how many records have each feature, and the ranges of its values"),
-    "view": (
+    "info": _Command(
+        "info",
+        "files --compression --json",
+        "show compression, number and sizes of records, features of the first record",
+    ),
+    "head": _Command("show", "files --compression", "print the first records as text or JSON"),
+    "cat": _Command("show", "files --compression", "print all records as text, JSON or raw bytes"),
+    "count": _Command("info", "files --compression --json", "count the records"),
+    "schema": _Command(
+        "schema",
+        "--compression --force",
+        "print the specification that parses files, as code or a schema file",
+    ),
+    "stats": _Command(
+        "stats",
+        "files --compression --json --force",
+        "show how many records have each feature, and the ranges of its values",
+    ),
+    "view": _Command(
         "view",
+        "--compression --force",
         "look at records, images and damage in the browser, or write them as one page",
     ),
-    "verify": ("verify", "verify every record and list all damage"),
-    "repair": ("repair", "write the records that verify, or can be corrected, to a new file"),
-    "index": ("index", "save the positions of records, for random access"),
-    "split": ("reshard", "write the records of files to several files of equal number or size"),
-    "merge": ("reshard", "write the records of files to one file"),
-    "shuffle": ("reshard", "write the records of files in random order"),
-    "convert": (
+    "verify": _Command(
+        "verify", "files --compression --json --jobs", "verify every record and list all damage"
+    ),
+    "repair": _Command(
+        "repair",
+        "--compression --force --json",
+        "write the records that verify, or can be corrected, to a new file",
+    ),
+    "index": _Command(
+        "index",
+        "--compression --json --jobs",
+        "save the positions of records, for random access",
+    ),
+    "split": _Command(
+        "reshard",
+        "files --compression --force --json",
+        "write the records of files to several files of equal number or size",
+    ),
+    "merge": _Command(
+        "reshard", "files --compression --force --json", "write the records of files to one file"
+    ),
+    "shuffle": _Command("reshard", "--force --json", "write the records of files in random order"),
+    "convert": _Command(
         "convert",
+        "--compression --force --json",
         "convert between TFRecord, Parquet, Arrow, JSON lines, CSV and WebDataset tar files",
     ),
-    "bench": (
-        "bench",
-        "measure how fast tfwire and other installed packages read a file",
+    "bench": _Command(
+        "bench", "--compression", "measure how fast tfwire and other installed packages read a file"
     ),
-    "completion": ("completion", "print a script that completes commands and options in a shell"),
-    "demo": ("demo", "walk through the library on real data, with a speed table at the end"),
+    "completion": _Command(
+        "completion", "", "print a script that completes commands and options in a shell"
+    ),
+    "demo": _Command(
+        "demo", "", "walk through the library on real data, with a speed table at the end"
+    ),
 }
 
 _DAMAGED = "tfwire verify lists all damage; tfwire repair keeps the records that verify"
@@ -79,22 +133,28 @@ class _Parser(argparse.ArgumentParser):
         super().error(printable(message))
 
 
-def _parser(chosen: str | None, first: bool = False) -> argparse.ArgumentParser:
-    """The parser of the whole command; only the chosen subcommand's module is imported. If that is
-    the first word, nothing asks for the others."""
+def command_parser(
+    names: Iterable[str] = _COMMANDS, filled: Collection[str] = _COMMANDS
+) -> tuple[_Parser, dict[str, _Parser]]:
+    """The parser of the whole command, and those of subcommands by their names.
+
+    Args:
+        names: Of the subcommands that it has.
+        filled: Those with their options, whose modules are imported.
+    """
     parser = _Parser(
         prog="tfwire",
         description="Read, write and look into TFRecord files without TensorFlow.",
     )
     parser.add_argument("--version", action="version", version=f"tfwire {__version__}")
     commands = parser.add_subparsers(dest="command", metavar="COMMAND", required=True)
-    names = [chosen] if chosen is not None and first else _COMMANDS
     for name in names:
-        module, help_text = _COMMANDS[name]
-        command = commands.add_parser(name, help=help_text, description=help_text)
-        if name == chosen:
+        module, shared, text = _COMMANDS[name]
+        command = commands.add_parser(name, help=text, description=text)
+        if name in filled:
+            add_shared(command, shared)
             getattr(import_module(f"tfwire.cli.{module}"), f"add_{name}")(command)
-    return parser
+    return parser, commands.choices
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
@@ -125,6 +185,9 @@ def main(arguments: Sequence[str] | None = None) -> int:
             return 1
         except KeyboardInterrupt:
             return _INTERRUPTED
+        except UsageError as error:
+            print_error(chosen, error)
+            return 2
         except Exception as error:
             print_error(chosen, error_line(error))
             # Of another file, repair would keep nothing.
@@ -139,8 +202,13 @@ def _name(chosen: str | None) -> str:
 
 
 def _run(words: list[str], chosen: str | None) -> int:
-    options: Any = _parser(chosen, words[:1] == [chosen]).parse_args(words)
+    filled = [] if chosen is None else [chosen]
+    # If that is the first word, nothing asks for the others.
+    parser, _ = command_parser(filled if words[:1] == filled else _COMMANDS, filled)
+    options: Any = parser.parse_args(words)
     for name in ("files", "same_as"):
         if hasattr(options, name):
             setattr(options, name, expand_patterns(getattr(options, name)))
+    if hasattr(options, "compression"):
+        options.compression = INPUT_COMPRESSIONS[options.compression]
     return int(options.run(options))

@@ -16,11 +16,13 @@ from typing import TYPE_CHECKING, Any, Literal, TypeVar
 
 from tfwire import Error
 from tfwire._interface.messages import plural, printable, shorten, show_path, size_in_bytes
-from tfwire.cli._streams import colored
+from tfwire.cli._streams import Progress, colored
 
 if TYPE_CHECKING:
     from tfwire import SkippedRegion, SkippedRegions
     from tfwire.typing import Compression, ParallelMap
+
+    DetectedCompression = Compression | Literal["auto"]
 
 # Errors that are a file's, or its name's.
 FAULTS = (OSError, ImportError, MemoryError, ValueError, Error)
@@ -36,31 +38,11 @@ _FLAGS = {
     "readers detect others with compression_type='auto'": "--compression auto detects others",
 }
 OUTPUT_COMPRESSIONS: dict[str, Compression] = {"none": "", "gzip": "GZIP", "zlib": "ZLIB"}
-_COMPRESSIONS: dict[str, Compression | Literal["auto"]] = {"auto": "auto", **OUTPUT_COMPRESSIONS}
+INPUT_COMPRESSIONS: dict[str, DetectedCompression] = {"auto": "auto", **OUTPUT_COMPRESSIONS}
 
 
-def add_files(parser: argparse.ArgumentParser) -> None:
-    """FILE... and how they are compressed."""
-    parser.add_argument(
-        "files", nargs="+", metavar="FILE", help="a TFRecord file, a URL or a pattern; - for stdin"
-    )
-    add_compression(parser)
-
-
-def add_compression(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument(
-        "--compression",
-        type=str.lower,
-        choices=_COMPRESSIONS,
-        default="auto",
-        help="compression of the input (default: auto, detected)",
-    )
-
-
-def add_jobs(parser: argparse.ArgumentParser, what: str) -> None:
-    """--jobs, for commands that do one thing with every file."""
-    text = f"files {what} at a time (default: one per CPU)"
-    parser.add_argument("-j", "--jobs", type=positive, default=None, help=text)
+class UsageError(Exception):
+    """Wrong usage that argparse does not find."""
 
 
 def side_by_side(
@@ -112,8 +94,30 @@ def byte_size(text: str) -> int:
         raise argparse.ArgumentTypeError(str(error)) from None
 
 
-def chosen_compression(options: argparse.Namespace) -> Compression | Literal["auto"]:
-    return _COMPRESSIONS[options.compression]
+SHARED: dict[str, dict[str, Any]] = {
+    "files": {
+        "nargs": "+",
+        "metavar": "FILE",
+        "help": "a TFRecord file, a URL or a pattern; - for stdin",
+    },
+    "--compression": {
+        "type": str.lower,
+        "choices": INPUT_COMPRESSIONS,
+        "default": "auto",
+        "help": "compression of the input (default: auto, detected)",
+    },
+    "--jobs": {"type": positive, "help": "files read at a time (default: one per CPU)"},
+    "--force": {"action": "store_true", "help": "replace files that exist"},
+    "--json": {"action": "store_true", "help": "print JSON: a line for each file, or the report"},
+}
+"""Options that several commands have."""
+_SHORT = {"--jobs": "-j"}
+
+
+def add_shared(parser: argparse.ArgumentParser, names: str) -> None:
+    """Adds some of the shared options."""
+    for name in names.split():
+        parser.add_argument(*filter(None, [_SHORT.get(name), name]), **SHARED[name])
 
 
 def input_file(name: str) -> Any:
@@ -147,18 +151,28 @@ def _matches(name: str) -> list[str]:
     return sorted(path for path in found if not path.endswith(index_beside(""))) or [name]
 
 
-def refuse(options: argparse.Namespace, text: object) -> int:
-    """Says what is wrong with the command line; returns the exit status."""
-    complain(options, text)
-    return 2
+def check_stdin(names: Sequence[str]) -> None:
+    """Raises UsageError if standard input is given more than once."""
+    if names.count("-") > 1:
+        raise UsageError("- (standard input) can be read once only")
 
 
-def stdin_twice(options: argparse.Namespace, names: Sequence[str]) -> bool:
-    """Whether standard input is given more than once; says so."""
-    if names.count("-") < 2:
-        return False
-    complain(options, "- (standard input) can be read once only")
-    return True
+def for_each_file(
+    options: argparse.Namespace, read: Callable[[str], int], progress: Progress | None = None
+) -> int:
+    """Calls a function, which returns an exit status, with every file; returns that of all. A fault
+    of a file is reported, and the others get their turn."""
+    check_stdin(options.files)
+    status = int(half_published(options, options.files))
+    for name in options.files:
+        try:
+            status |= read(name)
+        except FAULTS as error:
+            status = 1
+            if progress is not None:
+                progress.clear()
+            complain(options, error_line(error, name))
+    return status
 
 
 def same_file(path: str, names: Iterable[str]) -> str | None:
@@ -228,7 +242,7 @@ def complain_of_damage(
         compression: Of the file; None: it is looked at, if anything was left out.
     """
     if compression is None and regions:
-        compression = found_compression(name, regions, chosen_compression(options))
+        compression = found_compression(name, regions, options.compression)
     for region in regions[:_SHOWN_REGIONS]:
         complain(options, f"{name}: left out {describe_region(region, compression)}")
     if regions.num_regions > _SHOWN_REGIONS:
@@ -279,9 +293,7 @@ def show_compression(compression: str) -> str:
     return compression.lower() or "none"
 
 
-def found_compression(
-    name: str, regions: SkippedRegions, compression: Compression | Literal["auto"]
-) -> str:
+def found_compression(name: str, regions: SkippedRegions, compression: DetectedCompression) -> str:
     """How a file is compressed of which regions were left out."""
     if compression != "auto":
         return compression
@@ -332,39 +344,53 @@ _REPLACEMENT_FIELD = re.compile(r"(\{[^{}]*\})")
 _DECIMAL = re.compile(r"\{\w+(?::\d*d?)?\}")
 
 
-def problem_of_output(
-    options: argparse.Namespace, inputs: Sequence[str], pattern: bool
-) -> str | None:
-    """Why the output cannot be written; None if it can.
+def check_output(
+    output: str, inputs: Sequence[str], force: bool, num_shards: int | None = 0
+) -> None:
+    """Checks that an output can be written.
 
     Args:
-        options: With ``output`` and ``force``.
+        output: Its path.
         inputs: The files that are read.
-        pattern: The output is a pattern of {shard} and {shards}.
+        force: Files that exist are replaced.
+        num_shards: The output is a pattern of {shard} and {shards}, for so many files; None: their
+            number is not known; 0: it is one file.
 
     Raises:
-        OSError: The folder of the output does not exist.
+        UsageError: It cannot.
+        OSError: Its folder does not exist.
     """
     from tfwire._interface.files import is_url
 
-    output, found = options.output, ""
+    if num_shards != 0:
+        _check_pattern(output, num_shards)
     if output == "-":
-        return "OUT must be a file, as it appears only when it is complete"
+        raise UsageError("OUT must be a file, as it appears only when it is complete")
     if is_url(output):
-        return f"{output}: OUT must be a file: it gets its name by renaming, URLs cannot"
+        raise UsageError(f"{output}: OUT must be a file: it gets its name by renaming, URLs cannot")
     folder, name = os.path.split(output)
     if name in ("", os.curdir, os.pardir):
-        return f"{output!r}: OUT must be the name of a file"
+        raise UsageError(f"{output!r}: OUT must be the name of a file")
     if not stat.S_ISDIR(_status_of_folder(output).st_mode):
         raise NotADirectoryError(errno.ENOTDIR, os.strerror(errno.ENOTDIR), output)
-    is_output = _matcher(name) if pattern else name.__eq__
+    is_output, found = name.__eq__ if num_shards == 0 else _matcher(name), ""
     for name in sorted(filter(is_output, os.listdir(folder or os.curdir))):
         found = os.path.join(folder, name)
         if same_file(found, inputs):
-            return f"{found}: is one of the inputs, and may be one of the new files"
+            raise UsageError(f"{found}: is one of the inputs, and may be one of the new files")
         if os.path.exists(found) and not os.path.isfile(found):
-            return f"{found}: is not a regular file, and is not replaced"
-    return f"{found}: exists; --force replaces it" if found and not options.force else None
+            raise UsageError(f"{found}: is not a regular file, and is not replaced")
+    if found and not force:
+        raise UsageError(f"{found}: exists; --force replaces it")
+
+
+def _check_pattern(pattern: str, num_shards: int | None) -> None:
+    from tfwire._interface.new_files import some_names_of_shards
+
+    try:
+        some_names_of_shards(os.path.basename(pattern), num_shards)
+    except (OSError, ValueError) as error:
+        raise UsageError(error_line(error, pattern)) from None
 
 
 def _status_of_folder(path: str) -> os.stat_result:
@@ -382,19 +408,3 @@ def _matcher(pattern: str) -> Callable[[str], object]:
     parts[::2] = map(re.escape, parts[::2])
     parts[1::2] = [r"\d+" if _DECIMAL.fullmatch(part) else ".*" for part in parts[1::2]]
     return re.compile("".join(parts), re.DOTALL).fullmatch
-
-
-def problem_of_pattern(pattern: str, num_shards: int | None) -> str | None:
-    """What is wrong with a pattern of file names; None if nothing is.
-
-    Args:
-        pattern: The path of the files.
-        num_shards: The number of files; None if not known.
-    """
-    from tfwire._interface.new_files import some_names_of_shards
-
-    try:
-        some_names_of_shards(os.path.basename(pattern), num_shards)
-    except (OSError, ValueError) as error:
-        return error_line(error, pattern)
-    return None

@@ -37,8 +37,14 @@ from tfwire._interface.messages import quoted, show_path
 from tfwire._interface.new_files import FileSet
 from tfwire.arrow import open_reader
 from tfwire.cli import _arguments, _rows, _tables, _webdataset
-from tfwire.cli._formats import ARROW_FORMATS, Losses
-from tfwire.cli._row_survey import Place, RowColumn, RowSurvey, columns_of_schema
+from tfwire.cli._row_survey import (
+    ARROW_FORMATS,
+    Losses,
+    Place,
+    RowColumn,
+    RowSurvey,
+    columns_of_schema,
+)
 from tfwire.cli._rows import Row, RowAndKinds, TextWriter
 from tfwire.cli._streams import Progress
 
@@ -123,7 +129,7 @@ class Conversion:
             done = 0
             reader = read_records(
                 name,
-                _arguments.chosen_compression(self._options),
+                self._options.compression,
                 on_corrupt=self._options.on_corrupt,
                 max_record_size=_MAX_RECORD_SIZE,
             )
@@ -192,7 +198,7 @@ class Conversion:
             self._options.files,
             features,
             batch_size=max(1, min(_MAX_ROWS, _WINDOW * _BUDGET // self._largest_window)),
-            compression_type=_arguments.chosen_compression(self._options),
+            compression_type=self._options.compression,
             on_corrupt=self._options.on_corrupt,
         )
         schema = _tables.schema_of(reader, flat)
@@ -211,7 +217,7 @@ class Conversion:
         survey, left = Survey(), self._options.limit
         self._begin_pass()
         options = make_options(
-            _arguments.chosen_compression(self._options),
+            self._options.compression,
             on_corrupt=self._options.on_corrupt,
             max_record_size=_MAX_RECORD_SIZE,
         )

@@ -19,14 +19,6 @@ def _arrow(name: str = "pyarrow") -> Any:
     return import_module(name)
 
 
-def has_pyarrow() -> bool:
-    try:
-        _arrow()
-    except ImportError:
-        return False
-    return True
-
-
 @contextmanager
 def arrow_errors(path: str) -> Iterator[None]:
     """Makes errors of pyarrow those of a file."""

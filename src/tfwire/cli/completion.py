@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import argparse
 import re
-from importlib import import_module
 from shlex import quote as _quoted
 from typing import NamedTuple
 
@@ -50,14 +49,9 @@ def _completion(options: argparse.Namespace) -> int:
 
 def command_parsers() -> dict[str, tuple[str, argparse.ArgumentParser]]:
     """The help line and the parser of every subcommand."""
-    from tfwire.cli import _COMMANDS
+    from tfwire.cli import command_parser
 
-    parsers = {}
-    for name, (module, help_text) in _COMMANDS.items():
-        parser = argparse.ArgumentParser(prog=f"tfwire {name}", description=help_text)
-        getattr(import_module(f"tfwire.cli.{module}"), f"add_{name}")(parser)
-        parsers[name] = (help_text, parser)
-    return parsers
+    return {name: (str(each.description), each) for name, each in command_parser()[1].items()}
 
 
 def _arguments(parser: argparse.ArgumentParser) -> list[_Argument]:

@@ -5,18 +5,68 @@ from __future__ import annotations
 import argparse
 import errno
 import os
+import re
 import stat
 import warnings
-from typing import TYPE_CHECKING, Any
+from importlib import import_module
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from tfwire._interface.messages import plural, show_path
 from tfwire.cli import _arguments
-from tfwire.cli._formats import ARROW_FORMATS, FORMATS, format_of, is_gzip_name
+from tfwire.cli._arguments import UsageError
 
 if TYPE_CHECKING:
     from tfwire.cli._conversion import Conversion
 
 _SHOWN_LINES = 20  # of what was lost
+
+
+class FileFormat(NamedTuple):
+    """A file format.
+
+    Attributes:
+        suffixes: Of file names, without the dot.
+        compressions: That it can be written with; the first unless another is asked for.
+        is_table: pyarrow reads and writes it.
+    """
+
+    suffixes: tuple[str, ...]
+    compressions: tuple[str, ...]
+    is_table: bool = False
+
+
+FORMATS = {
+    "tfrecord": FileFormat(
+        ("tfrecord", "tfrecords", "tfrec", "tfr", "record"), ("none", "gzip", "zlib")
+    ),
+    "parquet": FileFormat(("parquet", "pq"), ("snappy", "none", "gzip", "zstd", "lz4"), True),
+    "arrow": FileFormat(("arrow", "feather", "ipc"), ("none", "zstd", "lz4"), True),
+    "jsonl": FileFormat(("jsonl", "ndjson"), ("none", "gzip")),
+    "csv": FileFormat(("csv",), ("none", "gzip")),
+    "tar": FileFormat(("tar", "tgz"), ("none", "gzip")),
+}
+
+_SHARD = re.compile(r"-(\d+|\{[^{}]*\})-of-(\d+|\{[^{}]*\})")
+_COMPRESSED = re.compile(r"\.(gz|gzip|zlib)$")
+
+
+def format_of(path: str) -> str | None:
+    """The format that a file's name says: train.tfrecord, train.tfrecord-00000-of-00010,
+    train.csv.gz; None if it says none."""
+    name = _SHARD.sub("", os.path.basename(path).lower())
+    suffix = _COMPRESSED.sub("", name).rpartition(".")[2]
+    for format_name, known in FORMATS.items():
+        if suffix in known.suffixes and "." in name:
+            return format_name
+    return None
+
+
+def is_gzip_name(path: str) -> bool:
+    """Whether a file's name says that it is compressed by gzip."""
+    return _SHARD.sub("", os.path.basename(path).lower()).endswith((".gz", ".gzip", ".tgz"))
+
+
+# ---- The command line ---------------------------------------------------------------------------
 
 _CONVERT_EPILOG = (
     "Formats are found by the names of files: .tfrecord, .parquet, .arrow (.feather, .ipc), .jsonl "
@@ -47,7 +97,6 @@ def add_convert(parser: argparse.ArgumentParser) -> None:
             help=f"format of the {what}: {', '.join(FORMATS)}",
         )
     _add_columns(parser)
-    _arguments.add_compression(parser)
     parser.add_argument(
         "--on-corrupt",
         choices=["raise", "skip", "tail", "stop"],
@@ -110,15 +159,11 @@ def _add_output(parser: argparse.ArgumentParser) -> None:
         metavar="SIZE",
         help="fill files of about this size, before compression, in turn, like 150MB or 1GiB",
     )
-    parser.add_argument("--force", action="store_true", help="replace files that exist")
-    parser.add_argument("--json", action="store_true", help="print the report as JSON")
 
 
 def _convert(options: argparse.Namespace) -> int:
     """Checks the command line, converts and reports."""
-    problem = _problem(options)
-    if problem is not None:
-        return _arguments.refuse(options, problem)
+    _check(options)
     if options.source == "tfrecord" and _arguments.half_published(options, options.files):
         return 1
     from tfwire import TfwireWarning, read_schema
@@ -136,60 +181,54 @@ def _convert(options: argparse.Namespace) -> int:
 # ---- Checks, before a file is touched -----------------------------------------------------------
 
 
-def _problem(options: argparse.Namespace) -> str | None:
-    """What is wrong with the command line; None if nothing is. Sets the formats and the compression
-    where they are not given.
+def _check(options: argparse.Namespace) -> None:
+    """Sets the formats and the compression where they are not given.
 
     Raises:
+        UsageError: Something is wrong with the command line.
         OSError: A file that is read, or the folder of the output, does not exist.
     """
-    problem = _problem_of_formats(options) or _problem_of_options(options)
-    if problem is not None:
-        return problem
+    _check_formats(options)
+    _check_options(options)
     for name in options.files:
-        problem = _problem_of_input(name, options.source)
-        if problem is not None:
-            return problem
+        _check_input(name, options.source)
     num_shards = options.num_shards or (None if options.shard_size else 1)
     read = [*options.files, *([] if options.schema is None else [options.schema])]
-    return _arguments.problem_of_pattern(
-        options.output, num_shards
-    ) or _arguments.problem_of_output(options, read, pattern=True)
+    _arguments.check_output(options.output, read, options.force, num_shards)
 
 
-def _problem_of_formats(options: argparse.Namespace) -> str | None:
+def _check_formats(options: argparse.Namespace) -> None:
     known = ", ".join(FORMATS)
     if options.source is None:
         found = {name: format_of(name) for name in options.files}
         for name, format_name in found.items():
             if format_name is None:
-                which = f"{name}: unknown format: give --from with one of {known}"
-                return _problem_of_input(name, "tfrecord") or which
+                _check_input(name, "tfrecord")
+                raise UsageError(f"{name}: unknown format: give --from with one of {known}")
         if len(set(found.values())) > 1:
             first, *others = found
             other = next(name for name in others if found[name] != found[first])
-            return f"{other} is {found[other]}, and {first} is {found[first]}: convert one format"
+            both = f"{other} is {found[other]}, and {first} is {found[first]}"
+            raise UsageError(f"{both}: convert one format")
         options.source = found[options.files[0]]
     if options.target is None:
         options.target = format_of(options.output)
         if options.target is None:
-            return f"{options.output}: unknown format: give --to with one of {known}"
-    return _problem_of_pyarrow(options.source) or _problem_of_pyarrow(options.target)
+            raise UsageError(f"{options.output}: unknown format: give --to with one of {known}")
+    for format_name in (options.source, options.target):
+        if FORMATS[format_name].is_table:
+            _check_pyarrow("Parquet" if format_name == "parquet" else "Arrow")
 
 
-def _problem_of_pyarrow(format_name: str) -> str | None:
-    if format_name not in ARROW_FORMATS:
-        return None
-    from tfwire.cli._tables import has_pyarrow
-
-    if has_pyarrow():
-        return None
-    name = "Parquet" if format_name == "parquet" else "Arrow"
-    return f"{name} files need pyarrow; pip install 'tfwire[arrow]'"
+def _check_pyarrow(name: str) -> None:
+    try:
+        import_module("pyarrow")
+    except ImportError:
+        raise UsageError(f"{name} files need pyarrow; pip install 'tfwire[arrow]'") from None
 
 
-def _problem_of_options(options: argparse.Namespace) -> str | None:
-    """An option that does not go with the formats."""
+def _check_options(options: argparse.Namespace) -> None:
+    """Raises UsageError if an option does not go with the formats."""
     source, target = options.source, options.target
     compressions = FORMATS[target].compressions
     if options.output_compression is None:
@@ -209,25 +248,25 @@ def _problem_of_options(options: argparse.Namespace) -> str | None:
         and source != "tfrecord",
         "--schema is not for Parquet and Arrow files as input, which have one": options.schema
         is not None
-        and source in ARROW_FORMATS,
+        and FORMATS[source].is_table,
         "--schema is not for records that are written as they are": options.schema is not None
         and records,
     }
-    return next((text for text, is_wrong in wrong.items() if is_wrong), None)
+    for text, is_wrong in wrong.items():
+        if is_wrong:
+            raise UsageError(text)
 
 
-def _problem_of_input(name: str, source: str) -> str | None:
-    """Why a file cannot be read, twice."""
+def _check_input(name: str, source: str) -> None:
+    """Checks that a file can be read, twice."""
     from tfwire._interface.files import is_url
 
     if source == "tfrecord" and is_url(name):
-        return None
+        return
     if name == "-":
-        return "- (standard input) cannot be read twice; give files"
-    mode = os.stat(name).st_mode
-    if not stat.S_ISREG(mode):
+        raise UsageError("- (standard input) cannot be read twice; give files")
+    if not stat.S_ISREG(os.stat(name).st_mode):
         raise OSError(errno.EINVAL, "is not a regular file, which can be read twice", name)
-    return None
 
 
 # ---- The report ---------------------------------------------------------------------------------

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 
 from tfwire._interface.messages import plural, show_path
 from tfwire.cli import _arguments
+from tfwire.cli._arguments import UsageError
 from tfwire.cli._streams import Progress
 
 if TYPE_CHECKING:
@@ -17,7 +18,6 @@ if TYPE_CHECKING:
 def add_index(parser: argparse.ArgumentParser) -> None:
     """The options of tfwire index."""
     parser.add_argument("files", nargs="+", metavar="FILE", help="a TFRecord file")
-    _arguments.add_compression(parser)
     mode = parser.add_mutually_exclusive_group()
     mode.add_argument(
         "--text", action="store_true", help="write FILE.idx, in the text form of tfrecord2idx"
@@ -27,8 +27,6 @@ def add_index(parser: argparse.ArgumentParser) -> None:
         action="store_true",
         help="write nothing; report whether the saved indexes exist and are fresh",
     )
-    _arguments.add_jobs(parser, "indexed")
-    parser.add_argument("--json", action="store_true", help="one line of JSON per file")
     parser.epilog = (
         "Indexes are saved as FILE.tfwindex, where TFRecordFile looks for them. Exit status: 0, "
         "1 when a file is damaged or cannot be read, or its index is stale, 2 for wrong usage."
@@ -39,9 +37,8 @@ def add_index(parser: argparse.ArgumentParser) -> None:
 def _run(options: argparse.Namespace) -> int:
     """Indexes every file. Only headers are read, except in compressed files."""
     if "-" in options.files:
-        return _arguments.refuse(options, "stdin cannot be indexed: an index is for a file")
-    if (clash := _clash(options)) is not None:
-        return _arguments.refuse(options, f"{clash}: is a FILE, and the index of another")
+        raise UsageError("stdin cannot be indexed: an index is for a file")
+    _check_clash(options)
     progress = Progress(sum(map(_arguments.file_size, options.files)))
     status = 0
     with _arguments.side_by_side(_index(options), options.files, options.jobs) as indexes:
@@ -70,12 +67,12 @@ def _save_path(name: str, options: argparse.Namespace) -> str:
     return f"{name}.idx" if options.text else index_beside(name)
 
 
-def _clash(options: argparse.Namespace) -> str | None:
-    """The path of an index that would overwrite one of the files, or None."""
-    if options.check:
-        return None
-    indexes = [_save_path(name, options) for name in options.files]
-    return next((path for path in indexes if _arguments.same_file(path, options.files)), None)
+def _check_clash(options: argparse.Namespace) -> None:
+    """Raises UsageError if an index would overwrite one of the files."""
+    for name in [] if options.check else options.files:
+        path = _save_path(name, options)
+        if _arguments.same_file(path, options.files):
+            raise UsageError(f"{path}: is a FILE, and the index of another")
 
 
 def _index(options: argparse.Namespace) -> Callable[[str, Callable[[], None]], RecordIndex]:
@@ -85,7 +82,7 @@ def _index(options: argparse.Namespace) -> Callable[[str, Callable[[], None]], R
     def index(name: str, check: Callable[[], None]) -> RecordIndex:
         if options.check:
             return RecordIndex.load(name)
-        return RecordIndex.build(name, _arguments.chosen_compression(options))
+        return RecordIndex.build(name, options.compression)
 
     return index
 

@@ -20,69 +20,45 @@ _JSON_REGIONS = 1000
 
 
 def add_info(parser: argparse.ArgumentParser) -> None:
-    """The options of tfwire info."""
-    _add_arguments(parser)
     parser.set_defaults(run=_info)
 
 
 def add_count(parser: argparse.ArgumentParser) -> None:
-    """The options of tfwire count."""
-    _add_arguments(parser)
     parser.set_defaults(run=_count)
-
-
-def _add_arguments(parser: argparse.ArgumentParser) -> None:
-    _arguments.add_files(parser)
-    parser.add_argument("--json", action="store_true", help="one line of JSON per file")
 
 
 def _info(options: argparse.Namespace) -> int:
     """Reads every file to its end."""
     from tfwire import verify_file
 
-    if _arguments.stdin_twice(options, options.files):
-        return 2
     progress = Progress(sum(map(_arguments.file_size, options.files)))
-    status = int(_arguments.half_published(options, options.files))
-    for name in options.files:
-        try:
-            report = verify_file(
-                _arguments.input_file(name),
-                compression_type=_arguments.chosen_compression(options),
-                progress=partial(progress.update, name),
-            )
-        except _arguments.FAULTS as error:
-            status = 1
-            progress.clear()
-            _arguments.complain(options, _arguments.error_line(error, name))
-            continue
+
+    def show(name: str) -> int:
+        report = verify_file(
+            _arguments.input_file(name),
+            compression_type=options.compression,
+            progress=partial(progress.update, name),
+        )
         progress.clear()
         size = os.path.getsize(name) if os.path.isfile(name) else None
         if options.json:
             _arguments.print_json(_as_json(report, size))
         else:
             _print(report, size)
-        status |= not report.intact
-    return status
+        return int(not report.intact)
+
+    return _arguments.for_each_file(options, show, progress)
 
 
 def _count(options: argparse.Namespace) -> int:
     """Counts the records that verify; damage is reported on stderr."""
     from tfwire import verify_file
 
-    if _arguments.stdin_twice(options, options.files):
-        return 2
-    total, status = 0, int(_arguments.half_published(options, options.files))
-    for name in options.files:
-        try:
-            report = verify_file(
-                _arguments.input_file(name),
-                compression_type=_arguments.chosen_compression(options),
-            )
-        except _arguments.FAULTS as error:
-            status = 1
-            _arguments.complain(options, _arguments.error_line(error, name))
-            continue
+    total = 0
+
+    def count(name: str) -> int:
+        nonlocal total
+        report = verify_file(_arguments.input_file(name), compression_type=options.compression)
         total += report.num_records
         if options.json:
             _arguments.print_json(
@@ -90,10 +66,12 @@ def _count(options: argparse.Namespace) -> int:
             )
         else:
             print(f"{report.num_records:>12} {show_path(report.path)}")
-        status |= not report.intact
         _arguments.complain_of_damage(
             options, report.path, report.skipped, report.hint, report.compression
         )
+        return int(not report.intact)
+
+    status = _arguments.for_each_file(options, count)
     if len(options.files) > 1 and not options.json:
         print(f"{total:>12} total")
     return status

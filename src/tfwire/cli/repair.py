@@ -16,7 +16,6 @@ def add_repair(parser: argparse.ArgumentParser) -> None:
     """The options of tfwire repair."""
     parser.add_argument("input", metavar="IN", help="the damaged file, - for stdin; only read")
     parser.add_argument("output", metavar="OUT", help="the new file")
-    _arguments.add_compression(parser)
     parser.add_argument(
         "--correct",
         action="store_true",
@@ -27,8 +26,6 @@ def add_repair(parser: argparse.ArgumentParser) -> None:
         action="store_true",
         help="with --correct: also where two flipped bits would look the same",
     )
-    parser.add_argument("--force", action="store_true", help="replace OUT if it exists")
-    parser.add_argument("--json", action="store_true", help="print the report as JSON")
     parser.epilog = "Exit status: 0 when nothing was lost, 1 when something was, 2 for wrong usage."
     parser.set_defaults(run=_run)
 
@@ -38,15 +35,12 @@ def _run(options: argparse.Namespace) -> int:
     from tfwire import repair_file
 
     if options.accept_ambiguous and not options.correct:
-        return _arguments.refuse(options, "--accept-ambiguous needs --correct")
-    if (
-        problem := _arguments.problem_of_output(options, [options.input], pattern=False)
-    ) is not None:
-        return _arguments.refuse(options, problem)
+        raise _arguments.UsageError("--accept-ambiguous needs --correct")
+    _arguments.check_output(options.output, [options.input], options.force)
     report = repair_file(
         _arguments.input_file(options.input),
         options.output,
-        compression_type=_arguments.chosen_compression(options),
+        compression_type=options.compression,
         correct=options.correct,
         accept_ambiguous=options.accept_ambiguous,
         overwrite=options.force,

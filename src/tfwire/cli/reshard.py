@@ -22,7 +22,6 @@ _EPILOG = (
 
 def add_split(parser: argparse.ArgumentParser) -> None:
     """The options of tfwire split."""
-    _arguments.add_files(parser)
     _add_output(parser, "the new files, like 'train-{shard:05d}-of-{shards:05d}.tfrecord'")
     _add_counts(parser, required=True)
     parser.set_defaults(run=_reshard)
@@ -30,7 +29,6 @@ def add_split(parser: argparse.ArgumentParser) -> None:
 
 def add_merge(parser: argparse.ArgumentParser) -> None:
     """The options of tfwire merge."""
-    _arguments.add_files(parser)
     _add_output(parser, "the new file")
     parser.set_defaults(run=_reshard, shards=None, shard_size=None)
 
@@ -73,8 +71,6 @@ def _add_output(parser: argparse.ArgumentParser, output_help: str) -> None:
         default=1,
         help="files written at a time (default: 1)",
     )
-    parser.add_argument("--force", action="store_true", help="replace files that exist")
-    parser.add_argument("--json", action="store_true", help="print the report as JSON")
     parser.epilog = _EPILOG
 
 
@@ -97,8 +93,8 @@ def _add_counts(parser: argparse.ArgumentParser, required: bool) -> None:
 
 def _reshard(options: argparse.Namespace) -> int:
     """Copies records in their order; every one is verified."""
-    if _arguments.stdin_twice(options, options.files) or not _output_is_valid(options):
-        return 2
+    _arguments.check_stdin(options.files)
+    _check_output(options)
     if _arguments.half_published(options, options.files):
         return 1
     return _write(options, _read(options))
@@ -112,9 +108,8 @@ def _shuffle(options: argparse.Namespace) -> int:
 
     if "-" in options.files:
         reason = "stdin cannot be shuffled: records are read by their numbers"
-        return _arguments.refuse(options, reason)
-    if not _output_is_valid(options):
-        return 2
+        raise _arguments.UsageError(reason)
+    _check_output(options)
     if _arguments.half_published(options, options.files):
         return 1
     seed = secrets.randbits(32) if options.seed is None else options.seed
@@ -146,9 +141,7 @@ def _read(options: argparse.Namespace) -> Iterator[list[bytes]]:
     for name in options.files:
         size, done = _arguments.file_size(name), 0
         records = read_records(
-            _arguments.input_file(name),
-            _arguments.chosen_compression(options),
-            max_record_size=None,
+            _arguments.input_file(name), options.compression, max_record_size=None
         )
         for piece in chunks(records):
             yield piece
@@ -187,13 +180,9 @@ def _num_shards(options: argparse.Namespace) -> int | None:
     return 1 if count is None and options.shard_size is None else count
 
 
-def _output_is_valid(options: argparse.Namespace) -> bool:
-    """Whether the output can be written, checked before any input is read; says why not."""
-    problem = _arguments.problem_of_pattern(options.output, _num_shards(options))
-    problem = problem or _arguments.problem_of_output(options, options.files, pattern=True)
-    if problem is not None:
-        _arguments.complain(options, problem)
-    return problem is None
+def _check_output(options: argparse.Namespace) -> None:
+    """Before any input is read."""
+    _arguments.check_output(options.output, options.files, options.force, _num_shards(options))
 
 
 def _report(options: argparse.Namespace, writer: ShardedWriter, facts: dict[str, Any]) -> None:

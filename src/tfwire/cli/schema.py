@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 
 from tfwire._interface.messages import show_path
 from tfwire.cli import _arguments
+from tfwire.cli._arguments import UsageError
 
 if TYPE_CHECKING:
     from tfwire import InferredSchema
@@ -25,7 +26,6 @@ def add_schema(parser: argparse.ArgumentParser) -> None:
         metavar="FILE",
         help="a TFRecord file, - for stdin; or one schema file: NAME.pbtxt or NAME.json",
     )
-    _arguments.add_compression(parser)
     number = parser.add_mutually_exclusive_group()
     number.add_argument(
         "-n",
@@ -46,7 +46,6 @@ def add_schema(parser: argparse.ArgumentParser) -> None:
         metavar="OUT",
         help="write a file; without --format, its name says which: .py, .pbtxt or .json",
     )
-    parser.add_argument("--force", action="store_true", help="replace OUT if it exists")
     parser.epilog = (
         "A feature that not all records have, or that has more or fewer values in some, is a "
         "VarLenFeature. Exit status: 0, 1 when the data is at fault, also when records disagree on "
@@ -56,25 +55,20 @@ def add_schema(parser: argparse.ArgumentParser) -> None:
 
 
 def _schema(options: argparse.Namespace) -> int:
-    if _arguments.stdin_twice(options, options.files):
-        return 2
+    _arguments.check_stdin(options.files)
     known = [name for name in options.files if name.endswith((".pbtxt", ".json"))]
     if known and len(options.files) > 1:
-        return _arguments.refuse(options, f"{show_path(known[0])}: a schema file is read alone")
+        raise UsageError(f"{show_path(known[0])}: a schema file is read alone")
     if known and (options.all or options.records or options.compression != "auto"):
-        return _arguments.refuse(options, "-n, --all and --compression are for TFRecord files")
+        raise UsageError("-n, --all and --compression are for TFRecord files")
     if options.force and options.output is None:
-        return _arguments.refuse(options, "--force needs --output")
+        raise UsageError("--force needs --output")
     if options.output is not None:
         ending = next((end for end in _ENDINGS if options.output.endswith(end)), None)
         if options.format is None and ending is None:
-            return _arguments.refuse(
-                options, "OUT must end in .py, .pbtxt or .json, or give --format"
-            )
+            raise UsageError("OUT must end in .py, .pbtxt or .json, or give --format")
         options.format = options.format or _ENDINGS[str(ending)]
-        problem = _arguments.problem_of_output(options, options.files, pattern=False)
-        if problem is not None:
-            return _arguments.refuse(options, problem)
+        _arguments.check_output(options.output, options.files, options.force)
     if not known and _arguments.half_published(options, options.files):
         return 1
     with warnings.catch_warnings(record=True) as found:
@@ -101,7 +95,7 @@ def _read(options: argparse.Namespace, known: list[str]) -> InferredSchema:
     return infer_schema(
         [_arguments.input_file(name) for name in options.files],
         None if options.all else options.records or _SURVEYED,
-        compression_type=_arguments.chosen_compression(options),
+        compression_type=options.compression,
     )
 
 

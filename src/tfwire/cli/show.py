@@ -11,6 +11,7 @@ from typing import Any, NamedTuple
 
 from tfwire._interface.messages import shorten, show_key, show_path
 from tfwire.cli import _arguments
+from tfwire.cli._arguments import UsageError
 from tfwire.cli._streams import colored
 
 
@@ -43,7 +44,6 @@ def add_cat(parser: argparse.ArgumentParser) -> None:
 
 
 def _add_arguments(parser: argparse.ArgumentParser) -> None:
-    _arguments.add_files(parser)
     parser.add_argument(
         "--format",
         choices=["text", "json", "raw"],
@@ -76,35 +76,30 @@ def _cat(options: argparse.Namespace) -> int:
     if not options.follow:
         return _show(options, limit=None, shorten=False)
     if len(options.files) != 1 or options.files == ["-"]:
-        return _arguments.refuse(options, "--follow takes one FILE")
+        raise UsageError("--follow takes one FILE")
     return _follow(options)
 
 
 def _show(options: argparse.Namespace, limit: int | None, shorten: bool) -> int:
     """Shows at most ``limit`` records of every file; returns the exit status."""
-    if _arguments.stdin_twice(options, options.files) or _raw_on_terminal(options):
-        return 2
+    _check_raw(options)
     if options.features and options.format == "raw":
-        return _arguments.refuse(options, "--features needs --format text or json")
+        raise UsageError("--features needs --format text or json")
     chosen = RecordFilter(options.features, options.where)
-    status = int(_arguments.half_published(options, options.files))
-    for name in options.files:
-        try:
-            status |= _show_file(name, options, chosen, limit, shorten)
-        except _arguments.FAULTS as error:
-            status = 1
-            _arguments.complain(options, _arguments.error_line(error, name))
+
+    def show(name: str) -> int:
+        return _show_file(name, options, chosen, limit, shorten)
+
+    status = _arguments.for_each_file(options, show)
     for line in chosen.complaints():
         _arguments.complain(options, line)
     return status
 
 
-def _raw_on_terminal(options: argparse.Namespace) -> bool:
-    """Whether raw records would go to a terminal, which their bytes could control; says so."""
-    if options.format != "raw" or not sys.stdout.isatty():
-        return False
-    _arguments.complain(options, "--format raw is for a file or a pipe, not for a terminal")
-    return True
+def _check_raw(options: argparse.Namespace) -> None:
+    """Raises UsageError if raw records would go to a terminal, which their bytes could control."""
+    if options.format == "raw" and sys.stdout.isatty():
+        raise UsageError("--format raw is for a file or a pipe, not for a terminal")
 
 
 def _show_file(
@@ -121,7 +116,7 @@ def _show_file(
         warnings.simplefilter("ignore", TfwireWarning)
         reader = read_records(
             _arguments.input_file(name),
-            _arguments.chosen_compression(options),
+            options.compression,
             on_corrupt="skip",
             max_record_size=None,  # as for verify: a valid record is not damage
         )
@@ -134,7 +129,7 @@ def _show_file(
             regions = reader.skipped
     hint = None
     if regions and not shown and name != "-":
-        hint = damage_hint(name, _arguments.chosen_compression(options))
+        hint = damage_hint(name, options.compression)
     _arguments.complain_of_damage(options, name, regions, hint)
     return int(bool(regions))
 
@@ -143,13 +138,10 @@ def _follow(options: argparse.Namespace) -> int:
     """Shows the records of a file as they are written, until interrupted."""
     from tfwire import follow_records
 
-    if _raw_on_terminal(options):
-        return 2
+    _check_raw(options)
     (name,) = options.files
     chosen = RecordFilter(options.features, options.where)
-    records = follow_records(
-        name, _arguments.chosen_compression(options), interval=0.2, max_record_size=None
-    )
+    records = follow_records(name, options.compression, interval=0.2, max_record_size=None)
     for index, record in enumerate(records):
         if chosen.matches(record):
             _show_record(name, index, None, record, options, chosen, shorten=False)

@@ -31,14 +31,11 @@ _TITLES = ("feature", "kind", "records", "values", "min", "mean", "max", "")
 
 def add_stats(parser: argparse.ArgumentParser) -> None:
     """The options of tfwire stats."""
-    _arguments.add_files(parser)
-    parser.add_argument("--json", action="store_true", help="one line of JSON")
     parser.add_argument(
         "--plot",
         metavar="OUT",
         help="also draw the distributions: a file .png, .svg or .pdf; needs matplotlib",
     )
-    parser.add_argument("--force", action="store_true", help="replace OUT if it exists")
     parser.epilog = (
         "Every record of all files is read, and verified. The records of a feature are those that "
         "have it with this kind, also without values; --json counts those without a kind, too. Of "
@@ -80,20 +77,14 @@ class _Found:
 
 
 def _stats(options: argparse.Namespace) -> int:
-    if _arguments.stdin_twice(options, options.files):
-        return 2
-    problem = _problem_of_plot(options)
-    if problem is not None:
-        return _arguments.refuse(options, problem)
+    _arguments.check_stdin(options.files)
+    _check_plot(options)
     found, progress = _Found(), Progress(sum(map(_arguments.file_size, options.files)))
-    status = int(_arguments.half_published(options, options.files))
-    for name in options.files:
-        try:
-            status |= _read(name, options, found, progress)
-        except _arguments.FAULTS as error:
-            status = 1
-            progress.clear()
-            _arguments.complain(options, _arguments.error_line(error, name))
+
+    def read(name: str) -> int:
+        return _read(name, options, found, progress)
+
+    status = _arguments.for_each_file(options, read, progress)
     if found.survey.num_records == 0 and status:
         return status
     if options.plot is not None:
@@ -105,15 +96,16 @@ def _stats(options: argparse.Namespace) -> int:
     return status
 
 
-def _problem_of_plot(options: argparse.Namespace) -> str | None:
-    """Why the plot cannot be drawn, before anything is read; None if it can."""
+def _check_plot(options: argparse.Namespace) -> None:
+    """Checks that the plot can be drawn, before anything is read."""
     if options.plot is None:
-        return "--force needs --plot" if options.force else None
+        if options.force:
+            raise _arguments.UsageError("--force needs --plot")
+        return
     if not options.plot.endswith(_PLOT_ENDINGS):
-        return "--plot OUT must end in .png, .svg or .pdf"
+        raise _arguments.UsageError("--plot OUT must end in .png, .svg or .pdf")
     _find_matplotlib()
-    options.output = options.plot
-    return _arguments.problem_of_output(options, options.files, pattern=False)
+    _arguments.check_output(options.plot, options.files, options.force)
 
 
 def _plot(found: _Found, options: argparse.Namespace) -> None:
@@ -138,8 +130,7 @@ def _read(name: str, options: argparse.Namespace, found: _Found, progress: Progr
     from tfwire._interface.files import damage_hint, make_options
 
     before = found.survey.num_records
-    compression = _arguments.chosen_compression(options)
-    options_of_file = make_options(compression, on_corrupt="skip", max_record_size=None)
+    options_of_file = make_options(options.compression, on_corrupt="skip", max_record_size=None)
     reader = BatchReader([_arguments.input_file(name)], options_of_file)
     with warnings.catch_warnings(), reader:
         warnings.simplefilter("ignore", TfwireWarning)  # complain_of_damage says it
@@ -149,7 +140,7 @@ def _read(name: str, options: argparse.Namespace, found: _Found, progress: Progr
     progress.clear()
     regions, hint = reader.skipped, None
     if regions and found.survey.num_records == before and name != "-":
-        hint = damage_hint(name, compression)
+        hint = damage_hint(name, options.compression)
     _arguments.complain_of_damage(options, name, regions, hint)
     return int(bool(regions))
 

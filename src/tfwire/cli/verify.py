@@ -17,9 +17,6 @@ if TYPE_CHECKING:
 
 def add_verify(parser: argparse.ArgumentParser) -> None:
     """The options of tfwire verify."""
-    _arguments.add_files(parser)
-    parser.add_argument("--json", action="store_true", help="one line of JSON per file")
-    _arguments.add_jobs(parser, "verified")
     parser.add_argument(
         "--crc32c",
         action="store_true",
@@ -50,8 +47,7 @@ def add_verify(parser: argparse.ArgumentParser) -> None:
 def _run(options: argparse.Namespace) -> int:
     """Verifies files in parallel, and reports them in the order of the command line."""
     names = options.files + options.same_as
-    if _arguments.stdin_twice(options, names):
-        return 2
+    _arguments.check_stdin(names)
     options.receipt = options.receipt or bool(options.same_as)
     progress = Progress(sum(map(_arguments.file_size, names)))
     reports: list[FileReport] = []
@@ -85,7 +81,7 @@ def _verified(
 
         return verify_file(
             _arguments.input_file(name),
-            compression_type=_arguments.chosen_compression(options),
+            compression_type=options.compression,
             file_crc32c=options.crc32c,
             receipt=options.receipt,
             progress=on_progress,

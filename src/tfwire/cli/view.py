@@ -11,6 +11,7 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
 from tfwire.cli import _arguments
+from tfwire.cli._arguments import UsageError
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -27,12 +28,10 @@ _FROZEN_BYTES = 5_000_000  # of pictures
 def add_view(parser: argparse.ArgumentParser) -> None:
     """The options of tfwire view."""
     parser.add_argument("files", nargs="+", metavar="FILE", help="a TFRecord file or a URL")
-    _arguments.add_compression(parser)
     parser.add_argument(
         "--no-open", action="store_true", help="print the address, and open no browser"
     )
     parser.add_argument("--html", metavar="OUT", help="write one page of HTML, and serve nothing")
-    parser.add_argument("--force", action="store_true", help="replace OUT if it exists")
     parser.add_argument(
         "-n",
         "--records",
@@ -65,24 +64,16 @@ def _view(options: argparse.Namespace) -> int:
     from tfwire.view._records import BrowsedFile
 
     if "-" in options.files:
-        return _arguments.refuse(options, "standard input cannot be viewed: it is read only once")
+        raise UsageError("standard input cannot be viewed: it is read only once")
     corners = tuple(options.boxes.split(",")) if options.boxes else ()
     if corners and len(corners) != 4:
-        return _arguments.refuse(options, "--boxes takes four names: LEFT,TOP,RIGHT,BOTTOM")
-    if options.html is None:
-        if options.force or options.records or options.size:
-            return _arguments.refuse(options, "-n, --size and --force need --html")
-    else:
-        problem = _arguments.problem_of_output(
-            argparse.Namespace(**{**vars(options), "output": options.html}),
-            options.files,
-            pattern=False,
-        )
-        if problem is not None:
-            return _arguments.refuse(options, problem)
+        raise UsageError("--boxes takes four names: LEFT,TOP,RIGHT,BOTTOM")
+    if options.html is not None:
+        _arguments.check_output(options.html, options.files, options.force)
+    elif options.force or options.records or options.size:
+        raise UsageError("-n, --size and --force need --html")
     warnings.simplefilter("ignore", TfwireWarning)  # the pages show damage
-    compression = _arguments.chosen_compression(options)
-    files = [BrowsedFile(name, compression) for name in options.files]
+    files = [BrowsedFile(name, options.compression) for name in options.files]
     for file in files:
         file.check()
     missing = _missing_corners(files, corners)
