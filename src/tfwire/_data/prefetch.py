@@ -301,6 +301,7 @@ class Replayed(Stage):
         spec: The structure of an element, as for every stage.
         quiet: False if ``generate`` calls user functions.
         given: The stages whose elements it gives as they are, if so: these tell the spec.
+        redraws: As for every stage.
     """
 
     def __init__(
@@ -314,8 +315,10 @@ class Replayed(Stage):
         spec: Any = None,
         quiet: bool = False,
         given: tuple[Stage, ...] = (),
+        redraws: bool = False,
     ) -> None:
         self.name = name
+        self.redraws = redraws
         self.given = given
         self.sources = sources
         self.length = length

@@ -25,7 +25,18 @@ from tfwire import (
     train as _train,
 )
 from tfwire.compat import v1 as _v1
+from tfwire.compat._calls import (
+    cond as cond,
+    control_dependencies as control_dependencies,
+    device as device,
+    function as function,
+    name_scope as name_scope,
+    numpy_function as numpy_function,
+    py_func as py_func,
+    py_function as py_function,
+)
 from tfwire.compat._constants import (
+    TEXT as _TEXT,
     as_dtype as as_dtype,
     bfloat16 as bfloat16,
     boolean as _boolean,
@@ -43,9 +54,9 @@ from tfwire.compat._constants import (
     uint32 as uint32,
     uint64 as uint64,
 )
-from tfwire.compat._data.dataset import Dataset as Dataset, TFRecordDataset as TFRecordDataset
-from tfwire.compat._data.iterators import graph as _graph
-from tfwire.compat._data.namespace import data as data
+from tfwire.compat._data import data as data
+from tfwire.compat._data.dataset import Dataset as Dataset, graph as _graph
+from tfwire.compat._data.file_datasets import TFRecordDataset as TFRecordDataset
 from tfwire.compat._data.specs import (
     RaggedTensorSpec as RaggedTensorSpec,
     SparseTensorSpec as SparseTensorSpec,
@@ -135,17 +146,7 @@ from tfwire.compat._ops import (
     zeros as zeros,
     zeros_like as zeros_like,
 )
-from tfwire.compat._py_function import (
-    cond as cond,
-    control_dependencies as control_dependencies,
-    device as device,
-    function as function,
-    name_scope as name_scope,
-    numpy_function as numpy_function,
-    py_func as py_func,
-    py_function as py_function,
-)
-from tfwire.compat._strings import TEXT as _TEXT, as_string as as_string, strings as strings
+from tfwire.compat._strings import as_string as as_string, strings as strings
 from tfwire.compat._tensor import (
     Dimension as Dimension,
     Tensor as Tensor,

@@ -7,6 +7,7 @@ zero bytes.
 
 from __future__ import annotations
 
+import codecs
 from collections.abc import Callable, Sequence
 from functools import lru_cache
 from typing import Any
@@ -359,6 +360,55 @@ def _smallest_integers(array: Array) -> Array:
     """int32 where it holds the values, else int64."""
     small = array.astype(np.int32)
     return small if np.array_equal(small, array) else array.astype(np.int64)
+
+
+# ---- Text ----------------------------------------------------------------------------------------
+def as_bytes(bytes_or_text: Any, encoding: str = "utf-8") -> bytes:
+    """Text, encoded; bytes as they are.
+
+    Raises:
+        TypeError: Neither is given.
+        LookupError: There is no such encoding.
+
+    Example:
+        >>> as_bytes("cat")
+        b'cat'
+    """
+    codecs.lookup(encoding)
+    if isinstance(bytes_or_text, bytearray):
+        return bytes(bytes_or_text)
+    if isinstance(bytes_or_text, bytes):
+        return bytes_or_text
+    return _require_text(bytes_or_text).encode(encoding)
+
+
+def as_text(bytes_or_text: Any, encoding: str = "utf-8") -> str:
+    """Bytes, decoded; text as it is.
+
+    Raises:
+        TypeError: Neither is given.
+        LookupError: There is no such encoding.
+        UnicodeDecodeError: The bytes are not of this encoding.
+    """
+    codecs.lookup(encoding)
+    if isinstance(bytes_or_text, bytes):
+        return bytes_or_text.decode(encoding)
+    return _require_text(bytes_or_text)
+
+
+def as_str_any(value: Any, encoding: str = "utf-8") -> str:
+    """Bytes, decoded; ``str`` of all else."""
+    return as_text(value, encoding) if isinstance(value, bytes) else str(value)
+
+
+def _require_text(value: Any) -> str:
+    if not isinstance(value, str):
+        raise TypeError(f"expected bytes or str, found {type(value).__name__}")
+    return value
+
+
+# By the names after ``tf.compat.``
+TEXT = {"as_bytes": as_bytes, "as_str": as_text, "as_str_any": as_str_any, "as_text": as_text}
 
 
 # ---- Arithmetic of arrays of one dtype, as TensorFlow defines it --------------------------------

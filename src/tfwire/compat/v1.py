@@ -10,11 +10,10 @@ from collections.abc import Callable
 from types import SimpleNamespace as _SimpleNamespace
 from typing import Any
 
-from tfwire.compat._data.namespace import data as _tf_data
+from tfwire.compat._data import data as _tf_data
 from tfwire.compat._data.transformations import Options as _Options
 from tfwire.compat._errors import Namespace as _Namespace, missing as _missing
 from tfwire.compat._graph import (
-    batch_queues as _batch_queues,
     fifo as _fifo,
     graph_inputs as _graph_inputs,
     queues as _queues,
@@ -81,7 +80,6 @@ GPUOptions = ConfigProto
 # ---- Namespaces -------------------------------------------------------------------------------
 _QUEUES = [
     *("MonitoredSession", "MonitoredTrainingSession", "SingularMonitoredSession"),
-    *("input_producer", "range_input_producer", "slice_input_producer", "string_input_producer"),
     *("match_filenames_once", "start_queue_runners"),
 ]
 
@@ -90,7 +88,8 @@ _TRAIN: dict[str, Any] = {
     "QueueRunner": _fifo.QueueRunner,
     "add_queue_runner": _fifo.add_queue_runner,
     **{name: getattr(_queues, name) for name in _QUEUES},
-    **_batch_queues.BATCHES,
+    **_queues.PRODUCERS,
+    **_graph_inputs.BATCHES,
 }
 
 _DATA: dict[str, Any] = {

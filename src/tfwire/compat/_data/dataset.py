@@ -1,4 +1,4 @@
-"""Datasets whose elements are tensors."""
+"""Datasets whose elements are tensors, and their iterators."""
 
 from __future__ import annotations
 
@@ -6,31 +6,31 @@ import os
 import time
 from functools import partial
 from glob import has_magic
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
 import tfwire as tfw
-from tfwire._interface.files import AS_TENSORFLOW
-from tfwire._interface.messages import integer
-from tfwire._interface.pipelines import Description, Replayed, leaves, map_structure
+from tfwire import DatasetIterator
+from tfwire._interface.messages import InvalidArgumentError, integer
+from tfwire._interface.pipelines import Description, iterate, leaves, map_structure
 from tfwire.compat._constants import is_string_array, is_tensor, to_numpy
 from tfwire.compat._data import caching, generators, specs
 from tfwire.compat._data.generators import as_path, as_seed
 from tfwire.compat._data.grouping import padding_arguments
-from tfwire.compat._data.iterators import Iterator, graph
+from tfwire.compat._data.specs import leaf_spec
 from tfwire.compat._data.transformations import UNKNOWN, FurtherTransformations
 from tfwire.compat._decoding import RaggedTensor, SparseTensor, wrap
 from tfwire.compat._errors import (
+    Explained,
+    FailedPreconditionError,
+    OutOfRangeError,
+    as_tensorflow,
     refusing_arguments,
     refusing_values,
     translating_files,
-    with_file_errors,
 )
 from tfwire.compat._tensor import Tensor
-
-if TYPE_CHECKING:
-    from tfwire.typing import CompressionType
 
 AUTOTUNE = -1
 _WAIT_SECONDS = 0.1
@@ -105,10 +105,8 @@ class Dataset(FurtherTransformations):
 
     @classmethod
     def _of_values(cls, values: list[Any], name: str) -> Any:
-        elements = partial(generators.listed, values)
         spec = map_structure(_spec_words, values[0])
-        stage = Replayed(name, (), elements, length=len(values), spec=spec, quiet=True)
-        return cls._of(stage, name)
+        return cls._source(name, generators.listed, values, length=len(values), spec=spec)
 
     @classmethod
     def from_tensor_slices(cls, tensors: Any, name: str | None = None) -> Any:
@@ -159,10 +157,8 @@ class Dataset(FurtherTransformations):
     ) -> Any:
         """start, start + step and so on, endlessly."""
         dtype = np.dtype(getattr(dtype, "as_numpy_dtype", dtype))
-        generate = partial(generators.numbers, start, step, dtype)
-        spec = str(Description(dtype.name, ()))
-        stage = Replayed("counter", (), generate, endless=True, spec=spec, quiet=True)
-        return cls._of(stage, "counter")
+        facts = {"endless": True, "spec": str(Description(dtype.name, ()))}
+        return cls._source("counter", generators.numbers, start, step, dtype, **facts)
 
     @classmethod
     def random(
@@ -173,10 +169,8 @@ class Dataset(FurtherTransformations):
     ) -> Any:
         """Random int64 below 2**32, endlessly; not the numbers of TensorFlow."""
         again = bool(rerandomize_each_iteration)
-        generate = partial(generators.random_numbers, as_seed(seed), again)
-        stage = Replayed("random", (), generate, endless=True, spec="int64[]", quiet=True)
-        stage.redraws = again
-        return cls._of(stage, "random")
+        facts = {"endless": True, "spec": "int64[]", "redraws": again}
+        return cls._source("random", generators.random_numbers, as_seed(seed), again, **facts)
 
     @classmethod
     def load(
@@ -197,9 +191,7 @@ class Dataset(FurtherTransformations):
             time.sleep(_WAIT_SECONDS)
         with translating_files():
             os.stat(file)
-        elements = partial(caching.load, file)
-        count = caching.count_saved(file)
-        found = cls._of(Replayed("load", (), elements, length=count, quiet=True), "load")
+        found = cls._source("load", caching.load, file, length=caching.count_saved(file))
         return found if reader_func is None else reader_func(cls._of_values([found], "load"))
 
     @classmethod
@@ -229,12 +221,11 @@ class Dataset(FurtherTransformations):
     ) -> Any:
         """The next element of the dataset that each element of ``choice_dataset`` names."""
         datasets = list(datasets)
-        choose = partial(generators.choose, bool(stop_on_empty_dataset))
-        sources = tuple(one._stage for one in (choice_dataset, *datasets))
-        specs.check_dtypes(sources[1:])
-        facts: Any = {"given": sources[1:], "endless": any(one.endless for one in sources[1:])}
-        stage = Replayed("choose_from_datasets", sources, choose, **facts, quiet=True)
-        return cls._of(stage, "choose_from_datasets")
+        _, *given = sources = tuple(one._stage for one in (choice_dataset, *datasets))
+        specs.check_dtypes(given)
+        facts = {"given": tuple(given), "endless": any(one.endless for one in given)}
+        stop, choose = bool(stop_on_empty_dataset), generators.choose
+        return cls._source("choose_from_datasets", choose, stop, sources=sources, **facts)
 
     @classmethod
     def sample_from_datasets(
@@ -266,13 +257,10 @@ class Dataset(FurtherTransformations):
                 given = given[positive] if given.any() else np.ones(1, np.float64)
             if len(datasets) == 1:
                 return datasets[0]
-            always = partial(generators.repeated, given)
-            weights = cls._of(Replayed("repeated", (), always, endless=True, quiet=True), "weights")
+            weights = cls._source("repeated", generators.repeated, given, endless=True)
         again = bool(rerandomize_each_iteration)
-        draw = partial(generators.drawn_choices, as_seed(seed), again)
-        drawn = Replayed("choices", (weights._stage,), draw, quiet=True)
-        drawn.redraws = again
-        choices = cls._of(drawn, "choices")
+        facts = {"sources": (weights._stage,), "redraws": again}
+        choices = cls._source("choices", generators.drawn_choices, as_seed(seed), again, **facts)
         return cls.choose_from_datasets(datasets, choices, stop_on_empty_dataset)
 
     # ---- Arguments as TensorFlow has them -----------------------------------------------------
@@ -363,44 +351,6 @@ for _name in (
     setattr(Dataset, _name, refusing_values(getattr(Dataset, _name)))
 
 
-class TFRecordDataset(Dataset, tfw.TFRecordDataset):
-    """The records of files, as string tensors; see :class:`tfwire.TFRecordDataset`."""
-
-    _further = Dataset
-
-    @refusing_values
-    def __init__(
-        self,
-        filenames: Any,
-        compression_type: Any = None,
-        buffer_size: int | None = None,
-        num_parallel_reads: int | None = None,
-        name: str | None = None,
-        **options: Any,
-    ) -> None:
-        cycle = num_parallel_reads if num_parallel_reads != AUTOTUNE else None
-        if not options.get("indexed"):
-            options.setdefault("on_corrupt", AS_TENSORFLOW)
-            options.setdefault("max_record_size", None)
-        kind = (
-            to_numpy(compression_type) if hasattr(compression_type, "numpy") else compression_type
-        )
-        super().__init__(filenames, kind, buffer_size, cycle, **options)
-
-
-class DatasetWriter:
-    """tf.data.experimental.TFRecordWriter: writes a whole dataset of strings."""
-
-    def __init__(self, filename: Any, compression_type: CompressionType = None) -> None:
-        self.filename = to_numpy(filename)
-        self.compression_type = compression_type
-
-    @with_file_errors
-    def write(self, dataset: Any) -> None:
-        path = os.fsdecode(self.filename)
-        tfw.write_records(path, dataset.as_numpy_iterator(), self.compression_type)
-
-
 def _spec_words(leaf: Any) -> str | None:
     return None if isinstance(leaf, tfw.Dataset) else specs.described(specs.leaf_spec(leaf))
 
@@ -421,3 +371,113 @@ def _in_folders(patterns: Any) -> Any:
         return given
     text = os.fsdecode(given)
     return given if os.path.dirname(text) or not has_magic(text) else f"./{text}"
+
+
+# ---- Iterators ----------------------------------------------------------------------------------
+class _Graph:
+    """Makes TensorFlow 1's iterators. ``tfwire.compat`` sets both functions, so that datasets need
+    not import the graphs, which are made of datasets."""
+
+    iterator: Any
+    from_structure: Any
+
+
+graph = _Graph()
+
+
+class Iterator(Explained, DatasetIterator[Any]):
+    """One pass over a dataset, made by ``iter(dataset)``.
+
+    Its state can be saved and loaded, as that of :class:`tfwire.DatasetIterator`.
+
+    Example:
+        >>> import tfwire.compat as tf
+        >>> iterator = iter(tf.data.Dataset.range(2))
+        >>> int(iterator.get_next()), int(iterator.get_next())
+        (0, 1)
+        >>> bool(iterator.get_next_as_optional().has_value())
+        False
+    """
+
+    _tf_name = "data.Iterator"
+    _dataset: Any
+    _translated = staticmethod(as_tensorflow)
+
+    @staticmethod
+    def _given_up(error: Exception) -> Exception:
+        message = "the iterator has ended: its pipeline cannot go on after the error before"
+        found = FailedPreconditionError(None, None, message)
+        found.__cause__ = error
+        return found
+
+    @classmethod
+    def over(cls, dataset: Any, show: Any) -> Iterator:
+        """An iterator over a dataset; ``show`` is applied to its elements."""
+        elements = iterate(dataset._stage, show, kind=cls)
+        assert isinstance(elements, Iterator)
+        elements._dataset = dataset
+        return elements
+
+    next = DatasetIterator.__next__
+
+    @staticmethod
+    def from_structure(output_types: Any, output_shapes: Any = None, **others: Any) -> Any:
+        """An iterator of TensorFlow 1; ``make_initializer`` gives it a dataset."""
+        return graph.from_structure(output_types, output_shapes)
+
+    def get_next(self, name: str | None = None) -> Any:
+        """The next element.
+
+        Raises:
+            OutOfRangeError: There is none.
+        """
+        for element in self:
+            return element
+        raise OutOfRangeError(None, None, "End of sequence")
+
+    def get_next_as_optional(self) -> Optional:
+        """The next element as an Optional, without a value at the end."""
+        for element in self:
+            return Optional.from_value(element)
+        return Optional.empty()
+
+    @property
+    def element_spec(self) -> Any:
+        return self._dataset.element_spec
+
+
+class Optional:
+    """A value, or none."""
+
+    def __init__(self, values: tuple[Any, ...]) -> None:
+        self._values = values
+
+    @classmethod
+    def from_value(cls, value: Any) -> Optional:
+        return cls((value,))
+
+    @classmethod
+    def empty(cls, element_spec: Any = None) -> Optional:
+        return cls(())
+
+    def has_value(self, name: str | None = None) -> Tensor:
+        return Tensor(bool(self._values))
+
+    def get_value(self, name: str | None = None) -> Any:
+        """The value.
+
+        Raises:
+            InvalidArgumentError: There is none.
+        """
+        if not self._values:
+            raise InvalidArgumentError(None, None, "the Optional has no value")
+        return self._values[0]
+
+    @property
+    def element_spec(self) -> Any:
+        return map_structure(leaf_spec, self.get_value())
+
+
+def get_next_as_optional(iterator: Iterator) -> Optional:
+    """The next element of an iterator as an Optional."""
+    return iterator.get_next_as_optional()

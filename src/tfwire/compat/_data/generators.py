@@ -58,6 +58,12 @@ class Generating(Explained, tfw.Dataset[Any]):
         generate = partial(generate, *arguments)
         return self._next(Replayed(name, (self._stage,), generate, **facts), name)
 
+    @classmethod
+    def _source(cls, name: str, generate: Any, *arguments: Any, **facts: Any) -> Any:
+        """The dataset of what a generator function yields, which calls no function of the user."""
+        sources, generate = facts.pop("sources", ()), partial(generate, *arguments)
+        return cls._of(Replayed(name, sources, generate, quiet=True, **facts), name)
+
     def _shown(self, structure: Any) -> Any:
         return map_structure(self._show, structure)
 
@@ -70,8 +76,8 @@ class Generating(Explained, tfw.Dataset[Any]):
 
     def _listed(self, values: list[Any], spec: Any = None) -> Any:
         """A dataset of values in memory."""
-        facts = {"length": len(values), "spec": spec, "quiet": True}
-        return self._next(Replayed("list", (), partial(listed, values), **facts), "list")
+        made = self._further or type(self)
+        return made._source("list", listed, values, length=len(values), spec=spec)
 
 
 class Arranged(Map):

@@ -35,17 +35,17 @@ from tfwire.typing import DType
 class _Settings(Explained):
     """Attributes of these names and no others; None until set."""
 
-    _names: ClassVar[tuple[str, ...]] = ()
+    _names = ""
     _groups: ClassVar[dict[str, Any]] = {}
 
     def __init__(self) -> None:
-        for name in self._names:
+        for name in self._names.split():
             self.__dict__[name] = None
         for name, group in self._groups.items():
             self.__dict__[name] = group()
 
     def __setattr__(self, name: str, value: Any) -> None:
-        if name not in self._names and name not in self._groups:
+        if name not in self.__dict__:
             raise AttributeError(f"Cannot set the property {name} on {type(self).__name__}.")
         self.__dict__[name] = value
 
@@ -63,21 +63,14 @@ class AutotuneOptions(_Settings):
     """Accepted and ignored: nothing is tuned."""
 
     _tf_name = "data.experimental.AutotuneOptions"
-    _names = (
-        "autotune_algorithm",
-        "cpu_budget",
-        "enabled",
-        "initial_parallelism",
-        "min_parallelism",
-        "ram_budget",
-    )
+    _names = "autotune_algorithm cpu_budget enabled initial_parallelism min_parallelism ram_budget"
 
 
 class DistributeOptions(_Settings):
     """Accepted and ignored: nothing is distributed."""
 
     _tf_name = "data.experimental.DistributeOptions"
-    _names = ("auto_shard_policy", "num_devices")
+    _names = "auto_shard_policy num_devices"
 
 
 class OptimizationOptions(_Settings):
@@ -85,22 +78,10 @@ class OptimizationOptions(_Settings):
 
     _tf_name = "data.experimental.OptimizationOptions"
     _names = (
-        "apply_default_optimizations",
-        "autotune",
-        "autotune_buffers",
-        "autotune_cpu_budget",
-        "filter_fusion",
-        "filter_parallelization",
-        "inject_prefetch",
-        "map_and_batch_fusion",
-        "map_and_filter_fusion",
-        "map_fusion",
-        "map_parallelization",
-        "map_vectorization",
-        "noop_elimination",
-        "parallel_batch",
-        "seq_interleave_prefetch",
-        "shuffle_and_repeat_fusion",
+        "apply_default_optimizations autotune autotune_buffers autotune_cpu_budget "
+        "filter_fusion filter_parallelization inject_prefetch map_and_batch_fusion "
+        "map_and_filter_fusion map_fusion map_parallelization map_vectorization "
+        "noop_elimination parallel_batch seq_interleave_prefetch shuffle_and_repeat_fusion"
     )
 
 
@@ -108,7 +89,7 @@ class ThreadingOptions(_Settings):
     """Accepted and ignored: the order of elements never depends on threads."""
 
     _tf_name = "data.ThreadingOptions"
-    _names = ("max_intra_op_parallelism", "private_threadpool_size")
+    _names = "max_intra_op_parallelism private_threadpool_size"
 
 
 class Options(_Settings):
@@ -116,16 +97,10 @@ class Options(_Settings):
 
     _tf_name = "data.Options"
     _names = (
-        "dataset_name",
-        "deterministic",
-        "experimental_deterministic",
-        "experimental_external_state_policy",
-        "experimental_service",
-        "experimental_slack",
-        "experimental_stateful_whitelist",
-        "experimental_symbolic_checkpoint",
-        "experimental_warm_start",
-        "framework_type",
+        "dataset_name deterministic experimental_deterministic "
+        "experimental_external_state_policy experimental_service experimental_slack "
+        "experimental_stateful_whitelist experimental_symbolic_checkpoint "
+        "experimental_warm_start framework_type"
     )
     _groups: ClassVar[dict[str, Any]] = {
         "autotune": AutotuneOptions,

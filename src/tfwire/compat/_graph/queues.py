@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 
 from tfwire._interface.messages import integer
-from tfwire.compat._calls import parts
+from tfwire.compat._calls import parts, signed
 from tfwire.compat._constants import to_array, to_numpy
 from tfwire.compat._data.dataset import Dataset
 from tfwire.compat._errors import Explained, OutOfRangeError
@@ -136,81 +136,60 @@ class Queue(SessionSource):
         return Operation(lambda: None)
 
 
-def input_producer(
-    input_tensor: Any,
-    element_shape: Any = None,
-    num_epochs: int | None = None,
-    shuffle: bool = True,
-    seed: int | None = None,
-    capacity: int = 32,
-    shared_name: str | None = None,
-    summary_name: str | None = None,
-    name: str | None = None,
-    cancel_op: Any = None,
-) -> Queue:
-    """A queue of the rows of a tensor."""
-    return Queue(input_tensor, num_epochs, shuffle, seed, name)
-
-
-def string_input_producer(
-    string_tensor: Any,
-    num_epochs: int | None = None,
-    shuffle: bool = True,
-    seed: int | None = None,
-    capacity: int = 32,
-    shared_name: str | None = None,
-    name: str | None = None,
-    cancel_op: Any = None,
-) -> Queue:
-    """A queue of strings, usually the names of files for a reader.
-
-    Args:
-        string_tensor: The strings; also a deferred tensor, as that of ``match_filenames_once``.
-        num_epochs: How often they are repeated; None: endlessly.
-        shuffle: Use another random order in every epoch.
-        seed: Makes the order reproducible.
-        capacity, shared_name, cancel_op: Accepted and ignored.
-
-    Raises:
-        ValueError: There are no strings.
-    """
-    if not isinstance(string_tensor, Deferred) and not to_array(string_tensor).size:
+# ---- tf.train.string_input_producer and its relatives --------------------------------------------
+def _rows_of(name: str, given: Any) -> Any:
+    """What the first argument of a producer makes a queue of."""
+    if name == "range_input_producer":
+        return np.arange(given, dtype=np.int32)
+    if name == "slice_input_producer":
+        if not given:
+            raise ValueError("Expected at least one tensor in slice_input_producer().")
+        return tuple(given)
+    is_deferred = isinstance(given, Deferred)
+    if name == "string_input_producer" and not is_deferred and not to_array(given).size:
         raise ValueError("string_input_producer requires a non-null input tensor")
-    return Queue(string_tensor, num_epochs, shuffle, seed, name)
+    return given
 
 
-def range_input_producer(
-    limit: int,
-    num_epochs: int | None = None,
-    shuffle: bool = True,
-    seed: int | None = None,
-    capacity: int = 32,
-    shared_name: str | None = None,
-    name: str | None = None,
-) -> Queue:
-    """A queue of the numbers from 0 to limit - 1, int32."""
-    return Queue(np.arange(limit, dtype=np.int32), num_epochs, shuffle, seed, name)
+def _produced(name: str, arguments: dict[str, Any]) -> Any:
+    given = next(iter(arguments.values()))
+    options = (arguments[one] for one in ("num_epochs", "shuffle", "seed", "name"))
+    queue = Queue(_rows_of(name, given), *options)
+    if name == "slice_input_producer":
+        return list(parts(queue.drawn(), tuple(None for _ in given)))
+    return queue
 
 
-def slice_input_producer(
-    tensor_list: Any,
-    num_epochs: int | None = None,
-    shuffle: bool = True,
-    seed: int | None = None,
-    capacity: int = 32,
-    shared_name: str | None = None,
-    name: str | None = None,
-) -> list[Deferred]:
-    """One row of each of some tensors, in turn or in random order.
-
-    Raises:
-        ValueError: There are no tensors.
-    """
-    if not tensor_list:
-        raise ValueError("Expected at least one tensor in slice_input_producer().")
-    queue = Queue(tuple(tensor_list), num_epochs, shuffle, seed, name)
-    found: list[Deferred] = list(parts(queue.drawn(), tuple(None for _ in tensor_list)))
-    return found
+_REPEATED = "num_epochs shuffle seed capacity shared_name"
+_PRODUCERS = {
+    "input_producer": (
+        ("input_tensor", f"element_shape {_REPEATED} summary_name name cancel_op"),
+        "A queue of the rows of a tensor.",
+    ),
+    "range_input_producer": (
+        ("limit", f"{_REPEATED} name"),
+        "A queue of the numbers from 0 to limit - 1, int32.",
+    ),
+    "slice_input_producer": (
+        ("tensor_list", f"{_REPEATED} name"),
+        "One row of each of some tensors, in turn or in random order.",
+    ),
+    "string_input_producer": (
+        ("string_tensor", f"{_REPEATED} name cancel_op"),
+        "A queue of strings, usually the names of files for a reader.",
+    ),
+}
+_PRODUCER_PARAMETERS: dict[str, tuple[Any, str]] = {
+    "string_tensor": (None, "Also a deferred tensor, as that of ``match_filenames_once``."),
+    "num_epochs": (None, "How often they are repeated; None: endlessly."),
+    "shuffle": (True, "Use another random order in every epoch."),
+    "seed": (None, "Makes the order reproducible."),
+    "capacity": (32, "Ignored."),
+}
+PRODUCERS = {
+    name: signed(_produced, name, *facts, _PRODUCER_PARAMETERS)
+    for name, facts in _PRODUCERS.items()
+}
 
 
 def match_filenames_once(pattern: Any, name: str | None = None) -> Deferred:

@@ -13,7 +13,7 @@ from tfwire._interface.files import check_ends, compression_name
 from tfwire._interface.messages import integer
 from tfwire.compat._calls import parts
 from tfwire.compat._constants import to_numpy
-from tfwire.compat._data.lines import fixed_length_records, lines
+from tfwire.compat._data.file_datasets import fixed_length_records, lines
 from tfwire.compat._errors import Explained, OutOfRangeError
 from tfwire.compat._graph.fifo import FIFOQueue
 from tfwire.compat._graph.queues import Queue, SessionSource

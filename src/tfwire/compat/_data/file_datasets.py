@@ -1,4 +1,4 @@
-"""Files of text lines and of records of one length, and datasets of them."""
+"""Datasets of the records of files: of TFRecord files, of text lines, of records of one length."""
 
 from __future__ import annotations
 
@@ -9,15 +9,19 @@ import zlib
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from functools import partial
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
+import tfwire as tfw
 from tfwire import DataLossError
-from tfwire._interface.files import check_ends, compression_name
+from tfwire._interface.files import AS_TENSORFLOW, check_ends, compression_name
 from tfwire._interface.messages import InvalidArgumentError, integer
 from tfwire._interface.pipelines import Replayed, paths_of
 from tfwire.compat._constants import to_numpy
-from tfwire.compat._data.dataset import Dataset
-from tfwire.compat._errors import refusing_values
+from tfwire.compat._data.dataset import AUTOTUNE, Dataset
+from tfwire.compat._errors import refusing_values, with_file_errors
+
+if TYPE_CHECKING:
+    from tfwire.typing import CompressionType
 
 
 def lines(path: str, compression: Any = None) -> Iterator[bytes]:
@@ -78,8 +82,8 @@ class _FileDataset(Dataset):
     _further = Dataset
 
     def __init__(self, name: str, records: Callable[[str], Iterator[bytes]], paths: Any) -> None:
-        stage = Replayed(name, (), partial(_of_files, records, paths_of(paths)), spec="string[]")
-        super().__init__(stage, name)
+        generate = partial(_of_files, records, paths_of(paths))
+        super().__init__(Replayed(name, (), generate, spec="string[]"), name)
 
 
 def _of_files(
@@ -141,3 +145,42 @@ class FixedLengthRecordDataset(_FileDataset):
         super().__init__(
             "FixedLengthRecordDataset", partial(cut, compression=compression_type), filenames
         )
+
+
+# ---- TFRecord files ------------------------------------------------------------------------------
+class TFRecordDataset(Dataset, tfw.TFRecordDataset):
+    """The records of files, as string tensors; see :class:`tfwire.TFRecordDataset`."""
+
+    _further = Dataset
+
+    @refusing_values
+    def __init__(
+        self,
+        filenames: Any,
+        compression_type: Any = None,
+        buffer_size: int | None = None,
+        num_parallel_reads: int | None = None,
+        name: str | None = None,
+        **options: Any,
+    ) -> None:
+        cycle = num_parallel_reads if num_parallel_reads != AUTOTUNE else None
+        if not options.get("indexed"):
+            options.setdefault("on_corrupt", AS_TENSORFLOW)
+            options.setdefault("max_record_size", None)
+        kind = (
+            to_numpy(compression_type) if hasattr(compression_type, "numpy") else compression_type
+        )
+        super().__init__(filenames, kind, buffer_size, cycle, **options)
+
+
+class DatasetWriter:
+    """tf.data.experimental.TFRecordWriter: writes a whole dataset of strings."""
+
+    def __init__(self, filename: Any, compression_type: CompressionType = None) -> None:
+        self.filename = to_numpy(filename)
+        self.compression_type = compression_type
+
+    @with_file_errors
+    def write(self, dataset: Any) -> None:
+        path = os.fsdecode(self.filename)
+        tfw.write_records(path, dataset.as_numpy_iterator(), self.compression_type)
