@@ -4,14 +4,13 @@ import ctypes
 import errno
 import io
 import os
-import subprocess
 import sys
 import zlib
 
 import pytest
 
 import tfwire as tfw
-from helpers.command import ENVIRONMENT
+from helpers.command import output_of_python
 from helpers.reference import file_of, frame, header
 from tfwire._base import system
 
@@ -21,14 +20,6 @@ SECRET = b"nobody may read this"
 
 # Memory under a sanitizer is not ours, nor is there a /proc everywhere.
 MEASURABLE = sys.platform.startswith("linux") and "asan" not in os.environ.get("LD_PRELOAD", "")
-
-
-def run(code, *arguments):
-    """What a program prints; a process of its own has limits and memory of its own."""
-    command = [sys.executable, "-c", code, *map(str, arguments)]
-    result = subprocess.run(command, env=ENVIRONMENT, capture_output=True, text=True, check=False)
-    assert 0 == result.returncode, result.stderr
-    return result.stdout
 
 
 def attempt(*arguments):
@@ -187,7 +178,7 @@ def test_thousands_of_errors_leak_neither_memory_nor_files(tmp_path):
     }
     for name, data in damaged.items():
         (tmp_path / name).write_bytes(data)
-    errors, memory, blocks, files = map(int, run(_ERRING, tmp_path).split())
+    errors, memory, blocks, files = map(int, output_of_python("-c", _ERRING, tmp_path).split())
     assert 6_000 == errors
     assert 0 == files
     assert memory < 4096
@@ -242,7 +233,8 @@ print(count)
 
 @pytest.mark.skipif(not MEASURABLE, reason="limits memory")
 def test_hostile_lengths_take_less_than_64_mib_in_every_reader(tmp_path):
-    assert 7 * 2 * 4 * 2 * 2 == int(run(_HOSTILE, tmp_path / "data", tmp_path / "out"))
+    count = output_of_python("-c", _HOSTILE, tmp_path / "data", tmp_path / "out")
+    assert 7 * 2 * 4 * 2 * 2 == int(count)
 
 
 # ---- Killed writers ---------------------------------------------------------------------------
@@ -293,7 +285,7 @@ print(lost, flushed_in_all)
 @pytest.mark.skipif(not hasattr(os, "fork"), reason="forks")
 @pytest.mark.parametrize("kind", ["", "GZIP"])
 def test_of_a_thousand_killed_writers_none_loses_what_it_flushed(tmp_path, kind):
-    lost, flushed = map(int, run(_KILLING, tmp_path / "data", kind, 500).split())
+    lost, flushed = map(int, output_of_python("-c", _KILLING, tmp_path / "data", kind, 500).split())
     assert 0 == lost
     assert flushed > 500 * 7
 
@@ -358,4 +350,4 @@ print(len(outcomes), *sorted(set(outcomes) - {"answer", "ParseError", "DecodeErr
 
 def test_groups_in_groups_are_an_error_on_a_small_stack():
     """200,000 of them, on a stack of 256 KiB."""
-    assert f"{8 * 3}\n" == run(_DEEP)
+    assert f"{8 * 3}\n" == output_of_python("-c", _DEEP)

@@ -1,15 +1,13 @@
 """Memory beyond the interpreter and the outputs stays small for a file of any size."""
 
-import os
 import platform
-import subprocess
 import sys
 
 import numpy as np
 import pytest
 
 import tfwire as tfw
-from helpers.paths import SOURCE
+from helpers.command import output_of_python
 
 MEASURE = """
 import resource, sys
@@ -43,13 +41,7 @@ def test_reading_and_parsing_take_little_memory(tmp_path):
             columns = {"id": ids, "name": ["goat"] * block, "values": np.ones((block, 200), "f")}
             writer.write_columns(columns)
             count += block
-    output = subprocess.run(
-        [sys.executable, "-c", MEASURE, str(path)],
-        env={**os.environ, "PYTHONPATH": str(SOURCE)},
-        capture_output=True,
-        text=True,
-        check=True,
-    ).stdout
+    output = output_of_python("-c", MEASURE, path)
     *counts, kib = map(int, output.split())
     assert [count] * 3 == counts
     assert kib < 64 * 1024
@@ -78,11 +70,5 @@ def test_lists_of_records_take_the_memory_of_those_before(tmp_path):
     """3 MB a list, which is 780 pages of the system."""
     path = tmp_path / "records"
     tfw.write_records(path, [bytes(3000)] * 1000)
-    output = subprocess.run(
-        [sys.executable, "-c", FAULTS, str(path)],
-        env={**os.environ, "PYTHONPATH": str(SOURCE)},
-        capture_output=True,
-        text=True,
-        check=True,
-    ).stdout
+    output = output_of_python("-c", FAULTS, path)
     assert int(output) < 20 * 100

@@ -2,8 +2,6 @@
 
 import gzip
 import os
-import subprocess
-import sys
 import threading
 import time
 
@@ -13,7 +11,7 @@ import pytest
 import tfwire
 import tfwire.compat as tf
 import tfwire.compat.v1 as v1
-from helpers.command import ENVIRONMENT
+from helpers.command import output_of_python
 from helpers.reading import open_files
 from helpers.reference import file_of, flip
 
@@ -340,7 +338,7 @@ assert [0, 1] == [int(x) for x in dataset.make_one_shot_iterator()]
 
 def test_eager_execution_and_graphs():
     """In a process of its own: what is said holds from then on."""
-    subprocess.run([sys.executable, "-c", MODES], env=ENVIRONMENT, check=True, timeout=100)
+    output_of_python("-c", MODES)
 
 
 def test_tensors_of_values_can_be_fetched():

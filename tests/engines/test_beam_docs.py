@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 import doctest
-import subprocess
-import sys
 
 import apache_beam
 import pytest
 
 import tfwire as tfw
 import tfwire.beam
+from helpers.command import output_of_python
 from helpers.documents import run_page
 from helpers.paths import ROOT
 
@@ -34,8 +33,4 @@ def test_the_page(tmp_path, monkeypatch):
 
 @pytest.mark.parametrize("path", sorted((ROOT / "examples").glob("beam_*.py")), ids=str)
 def test_programs_run(path, tmp_path):
-    result = subprocess.run(
-        [sys.executable, path], cwd=tmp_path, capture_output=True, text=True, timeout=300
-    )
-    assert result.returncode == 0, result.stderr
-    assert result.stdout
+    assert output_of_python(path, cwd=tmp_path)

@@ -2,15 +2,14 @@
 
 from __future__ import annotations
 
-import os
-import subprocess
 import sys
 from importlib.util import find_spec
 
 import pytest
 
+from helpers.command import output_of_python
 from helpers.documents import blocks, page_text
-from helpers.paths import ROOT, SOURCE
+from helpers.paths import ROOT
 
 pytestmark = pytest.mark.skipif(find_spec("pysail") is not None, reason="Sail has no local[2]")
 PAGE = "".join(block[1] for block in blocks(page_text("spark.md"), "pyspark", "spark"))
@@ -20,10 +19,5 @@ PAGE = "".join(block[1] for block in blocks(page_text("spark.md"), "pyspark", "s
 def test_programs_run(name, tmp_path):
     program = tmp_path / "page.py"
     program.write_text(PAGE if name.endswith(".md") else (ROOT / name).read_text())
-    environment = {**os.environ, "PYSPARK_PYTHON": sys.executable, "PYTHONPATH": str(SOURCE)}
-    command = [sys.executable, program]
-    result = subprocess.run(
-        command, cwd=tmp_path, env=environment, capture_output=True, text=True, timeout=300
-    )
-    assert result.returncode == 0, result.stderr
-    assert "name='cat'" in result.stdout
+    shown = output_of_python(program, cwd=tmp_path, PYSPARK_PYTHON=sys.executable)
+    assert "name='cat'" in shown

@@ -24,6 +24,25 @@ def heed_interrupts():
     signal.signal(signal.SIGINT, signal.SIG_DFL)
 
 
+def output_of(*command, cwd=None, **variables):
+    """What a program prints, which ends well: with tfwire in its path, and these variables."""
+    done = subprocess.run(
+        list(map(str, command)),
+        cwd=cwd,
+        env={**ENVIRONMENT, **variables},
+        capture_output=True,
+        text=True,
+        timeout=300,
+    )
+    assert 0 == done.returncode, done.stdout + done.stderr
+    return done.stdout
+
+
+def output_of_python(*words, **options):
+    """Of a program of Python, in a process of its own."""
+    return output_of(sys.executable, *words, **options)
+
+
 def tfwire_process(*words, **options):
     """A finished process, its output as text unless text=False is given: for what the interpreter
     and the system do, such as signals, pipes that break, and the end of the process."""

@@ -3,13 +3,13 @@
 import os
 import re
 import shutil
-import subprocess
 import sys
 
 import pytest
 
 import tfwire as tfw
 from helpers import c_abi
+from helpers.command import output_of
 from helpers.paths import CSRC, ROOT
 
 CC = shutil.which(os.environ.get("CC", "cc"))
@@ -26,14 +26,6 @@ pytestmark = [
 ]
 
 
-def run(*command, cwd=ROOT, **variables):
-    result = subprocess.run(
-        command, cwd=cwd, capture_output=True, text=True, env={**os.environ, **variables}
-    )
-    assert result.returncode == 0, result.stderr
-    return result.stdout
-
-
 def make(*words):
     """One at a time: the processes that run the tests share build/lib."""
     import fcntl
@@ -41,7 +33,7 @@ def make(*words):
     (ROOT / "build").mkdir(exist_ok=True)
     with open(ROOT / "build" / "lib.lock", "w") as lock:
         fcntl.flock(lock, fcntl.LOCK_EX)
-        run("make", "--silent", *words)
+        output_of("make", "--silent", *words, cwd=ROOT)
 
 
 @pytest.fixture(scope="module")
@@ -57,7 +49,7 @@ def test_one_command_compiles_the_core():
     if not core.exists() or core.stat().st_mtime < newest:
         core.parent.mkdir(exist_ok=True)
         flags = "-std=c11", "-O0", "-pthread", f"-I{CSRC}", "-shared", "-fPIC"
-        run(CC, *flags, *sources, "-o", core)
+        output_of(CC, *flags, *sources, "-o", core)
 
 
 @pytest.mark.skipif(shutil.which("nm") is None, reason="needs nm")
@@ -65,7 +57,7 @@ def test_one_command_compiles_the_core():
 def test_the_shared_library_exports_the_public_functions_only(library):
     """The functions that the installed headers declare, nothing of the inside or for Python; each
     is of a version, by which a program that needs a newer library is told so when it starts."""
-    symbols = run("nm", "-D", "--defined-only", library / "libtfwire.so")
+    symbols = output_of("nm", "-D", "--defined-only", library / "libtfwire.so")
     exported = {line.split()[-1] for line in symbols.splitlines()} - {"TFWIRE_0"}
     names = ("tfwire.h", "tfwire_arrow.h")
     header = "".join((CSRC / name).read_text(encoding="ascii") for name in names)
@@ -85,7 +77,7 @@ def flags_of(target):
     """What the installed tfwire.pc says; by pkg-config where there is one."""
     file = target / "lib" / "pkgconfig" / "tfwire.pc"
     if shutil.which("pkg-config"):
-        return run("pkg-config", "--cflags", "--libs", file).split()
+        return output_of("pkg-config", "--cflags", "--libs", file).split()
     text = file.read_text(encoding="ascii")
     values = dict(re.findall(r"^(\w+)=(.*)$", text, re.MULTILINE))
     words = [
@@ -111,8 +103,8 @@ def test_programs_are_built_with_the_installed_library(library, tmp_path):
             (target / "lib" / LINK_NAME).unlink()
         for name in ("write_file", "print_columns"):
             source, program = ROOT / "examples" / "c" / f"{name}.c", tmp_path / linkage / name
-            run(CC, source, *flags, "-o", program)
-            printed = run(program, "pets.tfrecord", cwd=program.parent, **variables)
+            output_of(CC, source, *flags, "-o", program)
+            printed = output_of(program, "pets.tfrecord", cwd=program.parent, **variables)
         assert printed == PETS
         records = tfw.read_records(tmp_path / linkage / "pets.tfrecord")
         rows = [tfw.decode_example(record) for record in records]
@@ -139,4 +131,4 @@ def test_the_headers_of_the_library_can_be_included_from_cpp(library, tmp_path):
     source = tmp_path / "empty.cpp"
     source.write_text("#include <tfwire.h>\n#include <tfwire_arrow.h>\nint main() { return 0; }\n")
     flags = ["-std=c++11", "-Wall", "-Wextra", "-Werror", f"-I{CSRC}"]
-    run(compiler, *flags, "-c", source, "-o", tmp_path / "empty.o")
+    output_of(compiler, *flags, "-c", source, "-o", tmp_path / "empty.o")

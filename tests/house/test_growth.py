@@ -2,32 +2,21 @@
 
 from __future__ import annotations
 
-import os
 import re
-import subprocess
 import sys
 from xml.etree import ElementTree
 
 import pytest
 
-from helpers.paths import ROOT, SOURCE
+from helpers.command import output_of_python
+from helpers.paths import ROOT
 
-BENCHMARKS = ROOT / "benchmarks"
+GROWTH, THREADS = (ROOT / "benchmarks" / f"{name}.py" for name in ("growth", "thread_model"))
 
 pytestmark = [
     pytest.mark.unsanitized("forks, and needs the folder of benchmarks"),
     pytest.mark.skipif(not sys.platform.startswith("linux"), reason="asks /proc, and forks"),
 ]
-
-
-def output_of(program, *arguments):
-    return subprocess.run(
-        [sys.executable, BENCHMARKS / program, "--quick", *arguments],
-        env={**os.environ, "PYTHONPATH": str(SOURCE)},
-        capture_output=True,
-        text=True,
-        check=True,
-    ).stdout
 
 
 def rows_of(output):
@@ -40,8 +29,8 @@ CELLS = {"records": 5, "files": 5, "features": 4, "threads": 5}
 
 @pytest.mark.parametrize("axes", [["files"], pytest.param([*CELLS], marks=pytest.mark.slow)])
 def test_growth(tmp_path, axes):
-    only = [f"--only={axis}" for axis in axes]
-    header, _, *rows = rows_of(output_of("growth.py", f"--folder={tmp_path}", *only))
+    words = "--quick", f"--folder={tmp_path}", *(f"--only={axis}" for axis in axes)
+    header, _, *rows = rows_of(output_of_python(GROWTH, *words))
     assert "1 file" in [row[0] for row in rows]
     cell = re.compile(r"[\d.]+ \([\d.]+\), [\d.]+ MB")
     counts = [sum(bool(cell.fullmatch(text)) for text in row) for row in rows]
@@ -53,7 +42,7 @@ def test_growth(tmp_path, axes):
 
 
 def test_the_model_of_threads():
-    header, _, *rows = rows_of(output_of("thread_model.py", "--runs=1", "W1"))
+    header, _, *rows = rows_of(output_of_python(THREADS, "--quick", "--runs=1", "W1"))
     assert {"T", "R", "S", "G", "16 threads"} <= set(header)
     assert 5 == len(rows)
     for row in rows:

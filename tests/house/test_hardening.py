@@ -4,12 +4,12 @@ import os
 import platform
 import re
 import shutil
-import subprocess
 import sys
 from pathlib import Path
 
 import pytest
 
+from helpers.command import output_of
 from tfwire import _native
 
 pytestmark = [
@@ -22,8 +22,7 @@ pytestmark = [
 
 
 def readelf(*options):
-    command = ["readelf", "--wide", *options, _native.__file__]
-    return subprocess.run(command, capture_output=True, text=True, check=True).stdout
+    return output_of("readelf", "--wide", *options, _native.__file__)
 
 
 def test_no_table_is_writable_once_the_module_is_loaded():

@@ -1,9 +1,7 @@
 """What an installation looks like from outside the source tree."""
 
-import os
 import re
 import shutil
-import subprocess
 import sys
 import zipfile
 from pathlib import Path
@@ -11,7 +9,7 @@ from pathlib import Path
 import pytest
 
 import tfwire
-from helpers.command import ENVIRONMENT
+from helpers.command import output_of, output_of_python
 from helpers.paths import ROOT
 
 pytestmark = pytest.mark.unsanitized("reads what is built without sanitizers")
@@ -31,13 +29,8 @@ def test_package_is_typed():
 
 @pytest.mark.skipif(sys.platform != "linux", reason="reads ELF symbols with nm")
 def test_native_module_exports_its_entry_point_only():
-    output = subprocess.run(
-        ["nm", "--dynamic", "--defined-only", str(native_module())],
-        capture_output=True,
-        text=True,
-        check=True,
-    ).stdout
-    exported = {line.split()[-1] for line in output.splitlines()}
+    symbols = output_of("nm", "--dynamic", "--defined-only", native_module())
+    exported = {line.split()[-1] for line in symbols.splitlines()}
     assert {"PyInit__native", "_cffi_pypyinit__native"} >= exported
     assert "PyInit__native" in exported
 
@@ -57,7 +50,7 @@ def test_native_module_uses_the_stable_abi():
 def test_native_module_leaves_the_gil_off():
     """cffi declares so for every module that it makes; Python would turn the GIL on and warn."""
     code = "import sys, tfwire._native; sys.exit(sys._is_gil_enabled())"
-    run(sys.executable, "-W", "error", "-c", code)
+    output_of_python("-W", "error", "-c", code)
 
 
 def test_import_is_lazy_and_local_files_do_without_what_others_need(tmp_path):
@@ -74,14 +67,14 @@ def test_import_is_lazy_and_local_files_do_without_what_others_need(tmp_path):
         "print({'asyncio', 'concurrent.futures', 'google.protobuf', 'logging', 'socket', 'ssl', "
         "'subprocess', 'urllib.request'} & (set(sys.modules) - before))"
     )
-    assert "set()\nset()\n" == run(sys.executable, "-c", code, cwd=tmp_path, env=ENVIRONMENT)
+    assert "set()\nset()\n" == output_of_python("-c", code, cwd=tmp_path)
 
 
 def test_the_package_works_without_its_stubs_and_without_sources(tmp_path):
     """As PyInstaller, zipapps and stripped wheels have it."""
     target = tmp_path / "tfwire"
     shutil.copytree(PACKAGE, target, ignore=shutil.ignore_patterns("*.pyi", "__pycache__"))
-    run(sys.executable, "-m", "compileall", "-q", "-b", target)
+    output_of_python("-m", "compileall", "-q", "-b", target)
     for path in target.rglob("*.py"):
         path.unlink()
     code = (
@@ -90,14 +83,8 @@ def test_the_package_works_without_its_stubs_and_without_sources(tmp_path):
         "tfw.train.Example.FromString(example); tfw.compat.train.Example(); "
         "print(len(names), tfw.decode_example(example), tfw.__file__)"
     )
-    found = run(sys.executable, "-c", code, cwd=tmp_path, env={**os.environ, "PYTHONPATH": ""})
+    found = output_of_python("-c", code, cwd=tmp_path, PYTHONPATH="")
     assert found.startswith(f"{len(tfwire.__all__)} {{'a': array([1])}} {target}")
-
-
-def run(*command, **options):
-    result = subprocess.run(command, capture_output=True, text=True, **options)
-    assert result.returncode == 0, result.stdout + result.stderr
-    return result.stdout
 
 
 @pytest.fixture(scope="module")
@@ -110,14 +97,14 @@ def sdist(tmp_path_factory):
         (source / name).parent.mkdir(parents=True, exist_ok=True)
         shutil.copy(ROOT / name, source / name)
     code = f"from setuptools import build_meta; build_meta.build_sdist({str(target)!r})"
-    run(sys.executable, "-c", code, cwd=source)
+    output_of_python("-c", code, cwd=source)
     (archive,) = target.glob("tfwire-*.tar.gz")
-    run("tar", "xzf", archive, "-C", target)
+    output_of("tar", "xzf", archive, "-C", target)
     return target / archive.name.removesuffix(".tar.gz")
 
 
 def tracked():
-    names = run("git", "ls-files", "-z", cwd=ROOT).split("\0")[:-1]
+    names = output_of("git", "ls-files", "-z", cwd=ROOT).split("\0")[:-1]
     return [name for name in names if (ROOT / name).exists()]
 
 
@@ -166,7 +153,7 @@ def test_the_tests_of_wheels_need_no_more_than_their_group():
     options = ["-q", "--collect-only", "-p", "no:cacheprovider", "-p", "no:xdist"]
     # The package that is tested, which need not be that of the checkout.
     options += ["-o", "pythonpath=tests"]
-    run(sys.executable, "-c", WITHOUT, *options, *files, cwd=ROOT, env=ENVIRONMENT)
+    output_of_python("-c", WITHOUT, *options, *files, cwd=ROOT)
 
 
 def test_wheels_are_tested_with_files_of_the_sdist():
@@ -207,7 +194,7 @@ try:
 except AttributeError as error:
     print(error)
 """
-    *lines, has_torch, error = run(sys.executable, "-c", code, env=ENVIRONMENT).splitlines()
+    *lines, has_torch, error = output_of_python("-c", code).splitlines()
     for extra, line in zip(EXTRAS, lines, strict=True):
         assert line.endswith(f"pip install 'tfwire[{extra}]'")
     assert "False" == has_torch
@@ -218,7 +205,7 @@ except AttributeError as error:
 def test_wheel_of_the_sdist_works_outside_the_tree(sdist, tmp_path):
     """The wheel holds every module, no C source and no tests, and reads what it wrote."""
     pip = (sys.executable, "-m", "pip")
-    run(*pip, "wheel", "--no-deps", "--no-build-isolation", "-w", tmp_path, sdist)
+    output_of(*pip, "wheel", "--no-deps", "--no-build-isolation", "-w", tmp_path, sdist)
     (wheel,) = tmp_path.glob("tfwire-*.whl")
     files = zipfile.ZipFile(wheel).infolist()
     names = [file.filename for file in files]
@@ -229,11 +216,10 @@ def test_wheel_of_the_sdist_works_outside_the_tree(sdist, tmp_path):
     (native,) = [name for name in names if "_native" in name and not name.endswith(".pyi")]
     assert b".debug_info" not in zipfile.ZipFile(wheel).read(native)
     target = tmp_path / "site"
-    run(*pip, "install", "--no-deps", "--target", target, wheel)
-    environment = {"PYTHONPATH": str(target), "PATH": "/usr/bin:/bin"}
+    output_of(*pip, "install", "--no-deps", "--target", target, wheel)
     code = (
         "import tfwire, tfwire.compat; assert 'site' in tfwire.__file__, tfwire.__file__\n"
         "tfwire.write_records('x', [b'a', b'b']); print(list(tfwire.read_records('x')))"
     )
-    output = run(sys.executable, "-c", code, cwd=tmp_path, env=environment)
+    output = output_of_python("-c", code, cwd=tmp_path, PYTHONPATH=str(target))
     assert "[b'a', b'b']\n" == output

@@ -9,8 +9,6 @@ from __future__ import annotations
 import ast
 import json
 import re
-import subprocess
-import sys
 import warnings
 from collections.abc import Callable, Iterator
 from functools import cache
@@ -22,7 +20,7 @@ import numpy as np
 import pytest
 
 import tfwire as tfw
-from helpers.command import ENVIRONMENT, tfwire_main
+from helpers.command import output_of_python, tfwire_main
 from helpers.paths import PACKAGE, ROOT, TESTS
 from tfwire.sharding import MARKER
 
@@ -114,8 +112,7 @@ def recover_shards() -> None:
     with pytest.warns(tfw.TfwireWarning, match="half published") as found:
         list(tfw.read_records("p-0"))
     code = re.search(r"tfwire\.sharding\.recover_shards\(.*?\)", str(found[0].message))
-    program = f"import tfwire; {code[0]}"
-    subprocess.run([sys.executable, "-c", program], check=True, env=ENVIRONMENT)
+    output_of_python("-c", f"import tfwire; {code[0]}")
     with warnings.catch_warnings():
         warnings.simplefilter("error")
         assert RECORDS == list(tfw.read_records("p-0"))

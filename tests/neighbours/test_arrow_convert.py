@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import json
 import os
-import subprocess
-import sys
 import tempfile
 from pathlib import Path
 from typing import Any
@@ -18,7 +16,7 @@ import pytest
 from hypothesis import given, settings, strategies as st
 
 import tfwire as tfw
-from helpers.command import ENVIRONMENT, tfwire_main
+from helpers.command import output_of_python, tfwire_main
 
 ENDINGS = ["parquet", "arrow"]
 
@@ -244,8 +242,4 @@ def test_memory_is_bounded(source: str, target: str) -> None:
     if source != "tfrecord":
         run("a.tfrecord", "-o", f"a.{source}")
     words = [f"a.{source}", "-o", f"b.{target}"]
-    found = subprocess.run(
-        [sys.executable, "-c", _PEAK, *words], capture_output=True, text=True, env=ENVIRONMENT
-    )
-    assert "" == found.stderr
-    assert int(found.stdout.split()[-1]) < 300_000
+    assert int(output_of_python("-c", _PEAK, *words).split()[-1]) < 300_000

@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import subprocess
-import sys
 import threading
 
 import numpy as np
 import pytest
 
 import tfwire as tfw
+from helpers.command import output_of_python
 from tfwire.arrow import open_reader, read_table
 
 pa = pytest.importorskip("pyarrow")
@@ -300,7 +299,4 @@ print("ready")
 def test_exports_that_live_at_exit(tmp_path):
     path = tmp_path / "data"
     tfw.write_records(path, [{"n": i, "tags": ["x"] * (i % 3)} for i in range(100)])
-    command = [sys.executable, "-X", "dev", "-c", AT_EXIT, str(path)]
-    result = subprocess.run(command, capture_output=True, text=True, timeout=300)
-    assert result.returncode == 0, result.stderr
-    assert result.stdout == "ready\n"
+    assert "ready\n" == output_of_python("-X", "dev", "-c", AT_EXIT, path)

@@ -3,10 +3,7 @@
 from __future__ import annotations
 
 import io
-import os
 import pickle
-import subprocess
-import sys
 from pathlib import Path
 
 import datasets
@@ -21,6 +18,7 @@ from PIL import Image
 from sample import COUNT, SPEC, columns
 
 import tfwire as tfw
+from helpers.command import output_of_python
 from tfwire.huggingface import TFRecord
 
 EXPECTED = [{"id": i, "name": b"name %d" % i, "x": [i, 2 * i, 3 * i]} for i in range(COUNT)]
@@ -87,18 +85,14 @@ if __name__ == "__main__":
 """
 
 
-def run(code, *arguments, **environment):
-    environment = {**os.environ, "HF_DATASETS_DISABLE_PROGRESS_BARS": "1", **environment}
-    command = [sys.executable, "-c", code, *map(str, arguments)]
-    result = subprocess.run(command, capture_output=True, text=True, timeout=300, env=environment)
-    assert 0 == result.returncode, result.stderr
-    return result.stdout.splitlines()
-
-
 def test_processes_share_the_files_and_agree_on_their_name(files, cache):
-    found = [run(NUM_PROC, cache / seed, *files, PYTHONHASHSEED=seed) for seed in "12"]
-    assert found[0] == found[1]
-    assert [f"{COUNT} 2"] * 2 == [line.rpartition(" ")[0] for line in found[0]]
+    variables = {"HF_DATASETS_DISABLE_PROGRESS_BARS": "1"}
+    first, second = (
+        output_of_python("-c", NUM_PROC, cache / seed, *files, PYTHONHASHSEED=seed, **variables)
+        for seed in "12"
+    )
+    assert first == second
+    assert [f"{COUNT} 2"] * 2 == [line.rpartition(" ")[0] for line in first.splitlines()]
 
 
 class Guarded(MemoryFileSystem):

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import doctest
 import pickle
 from pathlib import Path
 
@@ -169,10 +168,3 @@ def test_wrong_arguments_are_refused_at_the_call(path: Path) -> None:
 def test_a_scan_can_be_pickled(path: Path) -> None:
     frame = pickle.loads(pickle.dumps(scan_tfrecord(path, FEATURES)))
     assert 1000 == len(frame.collect())
-
-
-def test_examples_say_what_happens(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.chdir(tmp_path)
-    names = {"tfw": tfw, "polars": pl, "scan_tfrecord": scan_tfrecord}
-    result = doctest.testmod(tfwire.polars, extraglobs=names)
-    assert (result.attempted, result.failed) == (4, 0)
