@@ -163,13 +163,16 @@ def test_wrong_arguments_are_refused_by_name(files, monkeypatch, name):
         ("TFRecordDataset", "on_corrupt", ["raise", "skip", "stop"]),
         ("TFRecordDataset", "compression_type", ["GZIP", "ZLIB"]),
         ("verify_file", "compression_type", ["auto", "GZIP", "ZLIB"]),
+        ("TFRecordWriter", "compression_type", ["GZIP", "ZLIB"]),
+        ("decode", "channels", ["0", "1", "3", "4"]),
     ],
 )
 def test_a_wrong_word_lists_the_known_ones(files, name, argument, known):
     function, arguments = FUNCTIONS[name]
+    wrong = 2 if argument == "channels" else "nonsense"
     with pytest.raises(ValueError, match=argument) as raised:
-        function(**{**arguments, argument: "nonsense"})
-    assert "nonsense" in str(raised.value)
+        function(**{**arguments, argument: wrong})
+    assert str(wrong) in str(raised.value)
     assert all(word in str(raised.value) for word in known)
 
 

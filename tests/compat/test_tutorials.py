@@ -4,13 +4,10 @@ Each test is one tutorial's steps in its order; what differs is said beside it. 
 translations of TensorFlow's own page, in its versions of 2019 and 2024.
 """
 
-import os
-
 import numpy as np
 import pytest
 from PIL import Image
 
-import tfwire
 import tfwire.compat as tf
 
 pytestmark = pytest.mark.outside_c
@@ -56,7 +53,7 @@ def serialize_example(feature0, feature1, feature2, feature3):
 def data():
     """The data set of the page, with a seed."""
     rng = np.random.RandomState(0)
-    n_observations = int(1e4)
+    n_observations = 1000  # the page has ten times as many
     feature0 = rng.choice([False, True], n_observations)
     feature1 = rng.randint(0, 5, n_observations)
     strings = np.array([b"cat", b"dog", b"chicken", b"horse", b"goat"])
@@ -77,21 +74,20 @@ def test_messages():
 
 
 def test_one_observation():
-    serialized_example = serialize_example(False, 4, b"goat", 0.9876)
-    assert tfwire.decode_example(serialized_example)["feature2"] == [b"goat"]
-    example_proto = tf.train.Example.FromString(serialized_example)
-    assert example_proto.features.feature["feature1"].int64_list.value[0] == 4
-    assert 'key: "feature0"' in str(example_proto)
-
-
-def test_serialize_example_as_a_tensor_function():
-    """The page of 2024 decorates serialize_example and calls it at once."""
-    decorated = tf.py_function(Tout=tf.string)(serialize_example)
+    """Also as the page of 2024 has it: it decorates serialize_example and calls it at once, and
+    walks over the features and their kinds."""
     example_observation = [False, 4, b"goat", 0.9876]
-    serialized_example = decorated(*example_observation)
-    assert serialized_example.dtype == tf.string
-    example_proto = tf.train.Example.FromString(serialized_example.numpy())
-    assert example_proto.features.feature["feature2"].bytes_list.value[0] == b"goat"
+    decorated = tf.py_function(Tout=tf.string)(serialize_example)(*example_observation)
+    serialized_example = serialize_example(*example_observation)
+    assert (tf.string, serialized_example) == (decorated.dtype, decorated.numpy())
+    example_proto = tf.train.Example.FromString(serialized_example)
+    assert 'key: "feature0"' in str(example_proto)
+    result = {}
+    for key, feature in example_proto.features.feature.items():
+        kind = feature.WhichOneof("kind")
+        result[key] = np.array(getattr(feature, kind).value).tolist()
+    assert result.pop("feature3") == pytest.approx([0.9876])
+    assert result == {"feature0": [0], "feature1": [4], "feature2": [b"goat"]}
 
 
 def test_tensors_as_byte_strings():
@@ -131,7 +127,7 @@ def test_dataset_of_observations_written_by_map(data):
     filename = "test.tfrecord"
     writer = tf.data.experimental.TFRecordWriter(filename)
     writer.write(serialized_features_dataset)
-    assert sum(1 for _ in tf.data.TFRecordDataset([filename])) == 10_000
+    assert sum(1 for _ in tf.data.TFRecordDataset([filename])) == 1000
 
 
 def test_dataset_of_observations_written_from_a_generator(data):
@@ -168,7 +164,6 @@ def test_writer_reader_and_parser(data):
     with tf.io.TFRecordWriter(filename) as writer:
         for i in range(len(feature0)):
             writer.write(serialize_example(feature0[i], feature1[i], feature2[i], feature3[i]))
-    assert -(-os.path.getsize(filename) // 4096) * 4 == 984  # as du shows it: 984K
 
     filenames = [filename]
     raw_dataset = tf.data.TFRecordDataset(filenames)
@@ -191,24 +186,8 @@ def test_writer_reader_and_parser(data):
         assert feature1[i] == parsed_record["feature1"].numpy()
         assert feature2[i] == parsed_record["feature2"].numpy()
         assert np.float32(feature3[i]) == parsed_record["feature3"].numpy()
-    batched = raw_dataset.batch(5000).map(lambda x: tf.io.parse_example(x, feature_description))
-    assert [batch["feature3"].shape for batch in batched] == [(5000,), (5000,)]
-
-    for raw_record in raw_dataset.take(1):
-        example = tf.train.Example()
-        example.ParseFromString(raw_record.numpy())
-        assert feature1[0] == example.features.feature["feature1"].int64_list.value[0]
-
-
-def test_decoding_without_a_specification(data):
-    """The page of 2024 walks over the features and their kinds."""
-    example = tf.train.Example.FromString(serialize_example(*(column[0] for column in data)))
-    result = {}
-    for key, feature in example.features.feature.items():
-        kind = feature.WhichOneof("kind")
-        result[key] = np.array(getattr(feature, kind).value)
-    assert sorted(result) == ["feature0", "feature1", "feature2", "feature3"]
-    assert result["feature1"].tolist() == [data[1][0]]
+    batched = raw_dataset.batch(500).map(lambda x: tf.io.parse_example(x, feature_description))
+    assert [batch["feature3"].shape for batch in batched] == [(500,), (500,)]
 
 
 def test_images():
@@ -239,9 +218,7 @@ def test_images():
 
     raw_image_dataset = tf.data.TFRecordDataset("images.tfrecords")
     image_feature_description = {
-        "height": tf.io.FixedLenFeature([], tf.int64),
-        "width": tf.io.FixedLenFeature([], tf.int64),
-        "depth": tf.io.FixedLenFeature([], tf.int64),
+        **{name: tf.io.FixedLenFeature([], tf.int64) for name in ("height", "width", "depth")},
         "label": tf.io.FixedLenFeature([], tf.int64),
         "image_raw": tf.io.FixedLenFeature([], tf.string),
     }
