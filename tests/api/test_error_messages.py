@@ -163,7 +163,6 @@ def test_wrong_arguments_are_refused_by_name(files, monkeypatch, name):
         ("TFRecordDataset", "on_corrupt", ["raise", "skip", "stop"]),
         ("TFRecordDataset", "compression_type", ["GZIP", "ZLIB"]),
         ("verify_file", "compression_type", ["auto", "GZIP", "ZLIB"]),
-        ("TFRecordWriter", "compression_type", ["GZIP", "ZLIB"]),
         ("decode", "channels", ["0", "1", "3", "4"]),
     ],
 )
