@@ -7,9 +7,17 @@ which count their seconds or cases themselves, begin with that seed too.
 import os
 import random
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 
 FIRST_SEED = int(os.environ.get("TFWIRE_SEARCH_SEED", "0"))
+
+
+def cases(seed: str, seconds: float, least: int = 0) -> Iterator[tuple[str, random.Random]]:
+    """The names of cases and their chance, for so many seconds, and at least so many."""
+    end, number = time.monotonic() + seconds, 0
+    while number < least or time.monotonic() < end:
+        yield f"{seed}/{number}", random.Random(f"{seed}/{number}")
+        number += 1
 
 
 def search(case: Callable[[random.Random], None], seconds: float = 2.0, least: int = 1) -> None:

@@ -8,23 +8,23 @@ As a program, it searches for so many seconds and prints how many states were re
 from __future__ import annotations
 
 import copy
+import itertools
 import json
-import random
 import sys
 import tempfile
 import time
 import warnings
 from contextlib import suppress
 from itertools import islice
-from pathlib import Path
 
 import numpy as np
 
 import tfwire as tfw
 import tfwire.compat as tf
+from helpers.data.files import SPEC, NumberedFiles
+from helpers.search import cases
 from tfwire import Dataset, TFRecordDataset
 
-SPEC = {"n": tfw.FixedLenFeature([], tfw.int64)}
 SIZES = (40, 0, 7, 25, 1)
 MOST = 400  # elements that are drawn after a state was taken
 NUMBERS = [-1, 0, 1, 2, 3, 7, 255, 256, 257, 1023, 2**31, 2**32 + 1, 2**62, 2**63 - 1, 2**63]
@@ -33,52 +33,39 @@ WRONG = [*NUMBERS, None, "", "1", "end", "x" * 99, [], {}, [0], [[]], {"": 0}, [
 WRONG += [[[0, 0, 0, 0]] * 2, b"x", (), object]
 
 
-def write_files(folder):
-    first = 0
-    for i, size in enumerate(SIZES):
-        records = tfw.encode_examples([{"n": n} for n in range(first, first + size)])
-        tfw.write_records(Path(folder) / f"plain-{i}", records)
-        tfw.write_records(Path(folder) / f"gzip-{i}", records, "GZIP")
-        first += size
-
-
-def paths(folder, kind="plain"):
-    return [str(Path(folder) / f"{kind}-{i}") for i in range(len(SIZES))]
-
-
 PIPELINES = {
-    "files": lambda folder: TFRecordDataset(paths(folder)),
-    "gzip": lambda folder: TFRecordDataset(paths(folder, "gzip"), "GZIP"),
-    "skipping": lambda folder: TFRecordDataset(paths(folder), on_corrupt="skip"),
-    "in turn": lambda folder: TFRecordDataset(paths(folder), num_parallel_reads=3),
-    "all in turn": lambda folder: TFRecordDataset(paths(folder), num_parallel_reads=9).batch(3),
-    "indexed": lambda folder: TFRecordDataset(paths(folder), indexed=True),
-    "by number": lambda folder: TFRecordDataset(paths(folder), indexed=True).shuffle(99, 1),
-    "parsed": lambda folder: TFRecordDataset(paths(folder)).batch(4).parse_example(SPEC),
-    "packed": lambda folder: (
-        TFRecordDataset(paths(folder)).shuffle(9, 1).repeat().batch(4).parse_example(SPEC)
+    "files": lambda files: TFRecordDataset(files.plain),
+    "gzip": lambda files: TFRecordDataset(files.gzip, "GZIP"),
+    "skipping": lambda files: TFRecordDataset(files.plain, on_corrupt="skip"),
+    "in turn": lambda files: TFRecordDataset(files.plain, num_parallel_reads=3),
+    "all in turn": lambda files: TFRecordDataset(files.plain, num_parallel_reads=9).batch(3),
+    "indexed": lambda files: TFRecordDataset(files.plain, indexed=True),
+    "by number": lambda files: TFRecordDataset(files.plain, indexed=True).shuffle(99, 1),
+    "parsed": lambda files: TFRecordDataset(files.plain).batch(4).parse_example(SPEC),
+    "packed": lambda files: (
+        TFRecordDataset(files.plain).shuffle(9, 1).repeat().batch(4).parse_example(SPEC)
     ),
-    "by threads": lambda folder: (
-        TFRecordDataset(paths(folder)).shuffle(9, 1).batch(4).parse_example(SPEC, num_threads=2)
+    "by threads": lambda files: (
+        TFRecordDataset(files.plain).shuffle(9, 1).batch(4).parse_example(SPEC, num_threads=2)
     ),
-    "one by one": lambda folder: TFRecordDataset(paths(folder)).parse_example(SPEC).batch(4),
-    "shuffled": lambda folder: TFRecordDataset(paths(folder)).shuffle(9, 1).repeat(2),
-    "endless": lambda folder: Dataset.range(30).repeat().shuffle(9, 1).batch(2),
-    "shuffled twice": lambda folder: Dataset.range(73).shuffle(5, 1).shuffle(7, 2),
-    "thresholds": lambda folder: Dataset.range(73).shuffle_batch(3, 20, 10, 1),
-    "arrays": lambda folder: Dataset.from_tensor_slices({"n": np.arange(73)}).prefetch(2),
-    "generator": lambda folder: Dataset.from_generator(lambda: range(73)).take(50).repeat(2),
-    "shard": lambda folder: TFRecordDataset(paths(folder)).shard(3, 1).skip(2).take(9),
-    "source shard": lambda folder: TFRecordDataset(paths(folder), indexed=True).shard_source(
+    "one by one": lambda files: TFRecordDataset(files.plain).parse_example(SPEC).batch(4),
+    "shuffled": lambda files: TFRecordDataset(files.plain).shuffle(9, 1).repeat(2),
+    "endless": lambda files: Dataset.range(30).repeat().shuffle(9, 1).batch(2),
+    "shuffled twice": lambda files: Dataset.range(73).shuffle(5, 1).shuffle(7, 2),
+    "thresholds": lambda files: Dataset.range(73).shuffle_batch(3, 20, 10, 1),
+    "arrays": lambda files: Dataset.from_tensor_slices({"n": np.arange(73)}).prefetch(2),
+    "generator": lambda files: Dataset.from_generator(lambda: range(73)).take(50).repeat(2),
+    "shard": lambda files: TFRecordDataset(files.plain).shard(3, 1).skip(2).take(9),
+    "source shard": lambda files: TFRecordDataset(files.plain, indexed=True).shard_source(
         3, 2, "pad"
     ),
-    "mapped": lambda folder: Dataset.range(73).map(abs).filter(bool).batch(5).prefetch(1),
-    "zip": lambda folder: Dataset.zip(
-        Dataset.range(50).shuffle(9, 3).prefetch(1), TFRecordDataset(paths(folder))
+    "mapped": lambda files: Dataset.range(73).map(abs).filter(bool).batch(5).prefetch(1),
+    "zip": lambda files: Dataset.zip(
+        Dataset.range(50).shuffle(9, 3).prefetch(1), TFRecordDataset(files.plain)
     ).repeat(2),
-    "window": lambda folder: tf.data.Dataset.range(73).window(4, 2).flat_map(lambda w: w),
-    "grouped": lambda folder: (
-        tf.data.TFRecordDataset(paths(folder))
+    "window": lambda files: tf.data.Dataset.range(73).window(4, 2).flat_map(lambda w: w),
+    "grouped": lambda files: (
+        tf.data.TFRecordDataset(files.plain)
         .shuffle(9, 2)
         .enumerate()
         .group_by_window(lambda i, r: i % 3, lambda k, w: w.batch(4), 4)
@@ -122,10 +109,10 @@ def nested(depth):
     return found
 
 
-def check(name, folder, chance):
+def check(name, files, chance):
     """Whether an edited state is taken. Then what comes is elements, an error of the data or
     ValueError."""
-    dataset = PIPELINES[name](folder)
+    dataset = PIPELINES[name](files)
     elements = iter(dataset)
     for _ in islice(elements, chance.choice([0, 1, 5, 20, 60, 150])):
         pass
@@ -152,21 +139,17 @@ def taken(elements, state):
 
 def search(seed, seconds, least=0):
     """The numbers of states that were refused and taken."""
-    counts = {False: 0, True: 0}
-    end, number = time.monotonic() + seconds, 0
+    counts, names = {False: 0, True: 0}, itertools.cycle(sorted(PIPELINES))
     with tempfile.TemporaryDirectory() as folder, warnings.catch_warnings():
         warnings.simplefilter("ignore")
-        write_files(folder)
-        while number < least or time.monotonic() < end:
-            chance = random.Random(f"{seed}/{number}")
-            name = sorted(PIPELINES)[number % len(PIPELINES)]
+        files = NumberedFiles(folder, SIZES)
+        for (case, chance), name in zip(cases(seed, seconds, least), names, strict=False):
             before = time.monotonic()
             try:
-                counts[check(name, folder, chance)] += 1
+                counts[check(name, files, chance)] += 1
             except Exception as error:
-                raise AssertionError(f"case {seed}/{number}: {name}") from error
-            assert time.monotonic() - before < 60, f"case {seed}/{number}: {name} is slow"
-            number += 1
+                raise AssertionError(f"case {case}: {name}") from error
+            assert time.monotonic() - before < 60, f"case {case}: {name} is slow"
     return counts[False], counts[True]
 
 

@@ -12,40 +12,24 @@ As a program, it searches for so many seconds and prints how many cases it ran::
 from __future__ import annotations
 
 import json
-import random
 import sys
 import tempfile
-import time
 import warnings
-from pathlib import Path
 
 import numpy as np
 
 import tfwire as tfw
+from helpers.data.files import PADDING, SPEC, NumberedFiles, flat
 from helpers.data.pipeline_models import batches, bucketed, in_turn, taking_turns, times
+from helpers.search import cases
 from tfwire import Dataset, TFRecordDataset
 
-SPEC = {"n": tfw.FixedLenFeature([], tfw.int64)}
 SIZES = (11, 0, 4, 7, 1)
 TOTAL = sum(SIZES)
-PADDING = -1  # no number of an element
-RECORDS = [tfw.encode_example({"n": number}) for number in range(TOTAL)]
-NUMBERS = {record: number for number, record in enumerate(RECORDS)}
 
 
 class Fault(Exception):
     """What the functions of a pipeline raise."""
-
-
-def flat(element):
-    """The numbers in an element."""
-    if isinstance(element, bytes):
-        return [NUMBERS[element]] if element else []
-    if isinstance(element, dict):
-        element = tuple(element.values())
-    if isinstance(element, (tuple, list, np.ndarray)) and np.ndim(element) != 0:
-        return [number for part in element for number in flat(part)]
-    return [] if int(element) == PADDING else [int(element)]
 
 
 def flattened(elements):
@@ -73,32 +57,6 @@ def is_kept(numbers):
 # ---- Sources -------------------------------------------------------------------------------------
 
 
-def write_files(folder):
-    first = 0
-    for i, size in enumerate(SIZES):
-        part = RECORDS[first : first + size]
-        tfw.write_records(Path(folder) / f"plain-{i}", part)
-        tfw.write_records(Path(folder) / f"gzip-{i}", part, "GZIP")
-        first += size
-
-
-def flip(folder, number):
-    """Flips a bit in the payload of a record, which damages or mends it."""
-    file, index = next(
-        (i, number - sum(SIZES[:i])) for i in range(len(SIZES)) if number < sum(SIZES[: i + 1])
-    )
-    with open(Path(folder) / f"plain-{file}", "r+b") as stream:
-        place = sum(16 + len(record) for record in RECORDS[number - index : number]) + 12
-        stream.seek(place)
-        byte = stream.read(1)[0]
-        stream.seek(place)
-        stream.write(bytes([byte ^ 1]))
-
-
-def paths(folder, kind):
-    return [str(Path(folder) / f"{kind}-{i}") for i in range(len(SIZES))]
-
-
 def generated(function):
     """What a generator gives that fails in the middle."""
     for number in range(TOTAL):
@@ -106,18 +64,16 @@ def generated(function):
 
 
 SOURCES = {
-    "range": lambda folder, once: Dataset.range(TOTAL),
-    "arrays": lambda folder, once: Dataset.from_tensor_slices({"n": np.arange(TOTAL)}),
-    "generator": lambda folder, once: Dataset.from_generator(generated, args=(once,)),
-    "files": lambda folder, once: TFRecordDataset(paths(folder, "plain")),
-    "gzip": lambda folder, once: TFRecordDataset(paths(folder, "gzip"), "GZIP"),
-    "2 in turn": lambda folder, once: TFRecordDataset(paths(folder, "plain"), num_parallel_reads=2),
-    "3 in turn": lambda folder, once: TFRecordDataset(paths(folder, "plain"), num_parallel_reads=3),
-    "indexed": lambda folder, once: TFRecordDataset(paths(folder, "plain"), indexed=True),
-    "shuffled files": lambda folder, once: TFRecordDataset(
-        paths(folder, "plain"), shuffle_files=True, seed=5
-    ),
-    "sampled": lambda folder, once: Dataset.sample_from_datasets(
+    "range": lambda files, once: Dataset.range(TOTAL),
+    "arrays": lambda files, once: Dataset.from_tensor_slices({"n": np.arange(TOTAL)}),
+    "generator": lambda files, once: Dataset.from_generator(generated, args=(once,)),
+    "files": lambda files, once: TFRecordDataset(files.plain),
+    "gzip": lambda files, once: TFRecordDataset(files.gzip, "GZIP"),
+    "2 in turn": lambda files, once: TFRecordDataset(files.plain, num_parallel_reads=2),
+    "3 in turn": lambda files, once: TFRecordDataset(files.plain, num_parallel_reads=3),
+    "indexed": lambda files, once: TFRecordDataset(files.plain, indexed=True),
+    "shuffled files": lambda files, once: TFRecordDataset(files.plain, shuffle_files=True, seed=5),
+    "sampled": lambda files, once: Dataset.sample_from_datasets(
         [Dataset.range(9), Dataset.range(9, TOTAL)], [0.3, 0.7], seed=2
     ),
 }
@@ -147,14 +103,14 @@ def model_source(case):
 # ---- Stages --------------------------------------------------------------------------------------
 
 
-def build(case, folder, faults=True):
+def build(case, files, faults=True):
     """A dataset, made anew: nothing of it is shared with another."""
     kind, number = case.fault if faults else (None, None)
 
     def once(name, result):
         return Once(number if name == kind else None, result)
 
-    dataset = SOURCES[case.source](folder, once("source", lambda x: x))
+    dataset = SOURCES[case.source](files, once("source", lambda x: x))
     for i, (name, *arguments) in enumerate(case.stages):
         if name == "map":
             same = once(i, lambda *x: x if len(x) > 1 else x[0])
@@ -383,9 +339,9 @@ def drained(elements):
     return found, False
 
 
-def check(case, folder, chance):
+def check(case, files, chance):
     """Draws the elements, saves and resumes at random places, and compares all with the model."""
-    whole, failed = drained(build(case.mended(), folder))
+    whole, failed = drained(build(case.mended(), files))
     assert not failed
     expected = list(model(case.mended()))
     if not case.shuffled:
@@ -394,12 +350,12 @@ def check(case, folder, chance):
         assert sorted(whole) == sorted(expected)
     damaged = case.fault[1] if case.fault[0] == "damage" else None
     if damaged is not None:
-        flip(folder, damaged)
+        files.flip(damaged)
     try:
-        given, failed, states = drained_and_saved(case, folder, chance)
+        given, failed, states = drained_and_saved(case, files, chance)
     finally:
         if damaged is not None:
-            flip(folder, damaged)
+            files.flip(damaged)
     if case.fails_before_shuffle:
         if case.gives_all:
             expected, fails = drained(model(case))
@@ -418,16 +374,16 @@ def check(case, folder, chance):
     for before, state in chance.sample(states, min(len(states), 4)):
         same = flattened(before) == flattened(whole)[: len(flattened(before))]
         if state is not None and (same or case.gives_all):
-            resumed = iter(build(case, folder, faults=False))
+            resumed = iter(build(case, files, faults=False))
             resumed.load_state_dict(state)
             rest, failed = drained(resumed)
             assert not failed
             assert flattened(before + rest) == flattened(whole)
 
 
-def drained_and_saved(case, folder, chance):
+def drained_and_saved(case, files, chance):
     """The elements, whether an error followed, and states with the elements before them."""
-    elements, given, states, failed = iter(build(case, folder)), [], [], False
+    elements, given, states, failed = iter(build(case, files)), [], [], False
     often = chance.choice([0.1, 1])
     while True:
         if chance.random() < often:
@@ -453,18 +409,16 @@ def saved(elements):
 
 
 def search(seed, seconds, least=0):
-    """How many cases were run, of how many with an error."""
-    end, count = time.monotonic() + seconds, 0
+    """How many cases were run."""
     with tempfile.TemporaryDirectory() as folder, warnings.catch_warnings():
         warnings.simplefilter("ignore")
-        write_files(folder)
-        while count < least or time.monotonic() < end:
-            chance = random.Random(f"{seed}/{count}")
+        files, count = NumberedFiles(folder, SIZES), 0
+        for name, chance in cases(seed, seconds, least):
             case = Case(chance)
             try:
-                check(case, folder, chance)
+                check(case, files, chance)
             except Exception as error:
-                raise AssertionError(f"case {seed}/{count}: {case}") from error
+                raise AssertionError(f"case {name}: {case}") from error
             count += 1
     return count
 

@@ -2,20 +2,16 @@
 
 from __future__ import annotations
 
-from pathlib import Path
 from typing import Any
 
 import numpy as np
 import torch
 
-import tfwire as tfw
+from helpers.data.files import SPEC, NumberedFiles, flat
 from tfwire import Dataset, TFRecordDataset
 
 SIZES = (11, 0, 4, 17, 1, 8)
 TOTAL = sum(SIZES)
-SPEC: dict[Any, Any] = {"n": tfw.FixedLenFeature([], tfw.int64)}
-RECORDS = [tfw.encode_example({"n": number}) for number in range(TOTAL)]
-NUMBERS = {record: number for number, record in enumerate(RECORDS)}
 
 NUMBERED = {"indexed", "arrays"}  # sources whose elements have numbers
 OF_RECORDS = {"files", "gzip", "shuffled files", "indexed"}
@@ -27,47 +23,8 @@ class Fault(Exception):
     """What the functions of a pipeline raise."""
 
 
-def flat(element: Any) -> list[int]:
-    """The numbers in an element."""
-    if isinstance(element, bytes):
-        return [NUMBERS[element]]
-    if isinstance(element, dict):
-        element = list(element.values())
-    if isinstance(element, (list, tuple)) or np.ndim(element):
-        return [number for part in element for number in flat(part)]
-    return [int(element)]
-
-
 def is_kept(numbers: list[int]) -> bool:
     return sum(numbers) % 4 != 1
-
-
-# ---- Files --------------------------------------------------------------------------------------
-
-
-def paths(folder: str, kind: str) -> list[str]:
-    return [str(Path(folder) / f"{kind}-{i}") for i in range(len(SIZES))]
-
-
-def write_files(folder: str) -> None:
-    first = 0
-    for size, plain, packed in zip(
-        SIZES, paths(folder, "plain"), paths(folder, "gzip"), strict=True
-    ):
-        tfw.write_records(plain, RECORDS[first : first + size])
-        tfw.write_records(packed, RECORDS[first : first + size], "GZIP")
-        first += size
-
-
-def flip(folder: str, number: int) -> None:
-    """Flips a bit in the payload of a record, which damages or mends it."""
-    file = next(i for i in range(len(SIZES)) if number < sum(SIZES[: i + 1]))
-    before = RECORDS[sum(SIZES[:file]) : number]
-    place = sum(16 + len(record) for record in before) + 12
-    path = Path(paths(folder, "plain")[file])
-    content = bytearray(path.read_bytes())
-    content[place] ^= 1
-    path.write_bytes(content)
 
 
 # ---- Pipelines ----------------------------------------------------------------------------------
@@ -159,7 +116,7 @@ class Case:
 LOADERS = ["torch", "stateful", "threads"]
 
 
-def build(case: Case, folder: str, count: int | None = None) -> Any:
+def build(case: Case, files: NumberedFiles, count: int | None = None) -> Any:
     """The dataset of the first stages, made anew."""
     broken = case.fault[1] if case.fault and case.fault[0] == "function" else None
 
@@ -168,7 +125,7 @@ def build(case: Case, folder: str, count: int | None = None) -> Any:
             raise Fault("of a function")
         return element if len(element) > 1 else element[0]
 
-    dataset = SOURCES[case.source](folder)
+    dataset = SOURCES[case.source](files)
     for name, *arguments in case.stages[:count]:
         if name == "map":
             dataset = dataset.map(same, num_parallel_calls=arguments[0])
@@ -182,14 +139,12 @@ def build(case: Case, folder: str, count: int | None = None) -> Any:
 
 
 SOURCES: dict[str, Any] = {
-    "files": lambda folder: TFRecordDataset(paths(folder, "plain")),
-    "gzip": lambda folder: TFRecordDataset(paths(folder, "gzip"), "GZIP"),
-    "shuffled files": lambda folder: TFRecordDataset(
-        paths(folder, "plain"), shuffle_files=True, seed=5
-    ),
-    "indexed": lambda folder: TFRecordDataset(paths(folder, "plain"), indexed=True),
-    "arrays": lambda folder: Dataset.from_tensor_slices({"n": np.arange(TOTAL)}),
-    "generator": lambda folder: Dataset.from_generator(lambda: range(TOTAL)),
+    "files": lambda files: TFRecordDataset(files.plain),
+    "gzip": lambda files: TFRecordDataset(files.gzip, "GZIP"),
+    "shuffled files": lambda files: TFRecordDataset(files.plain, shuffle_files=True, seed=5),
+    "indexed": lambda files: TFRecordDataset(files.plain, indexed=True),
+    "arrays": lambda files: Dataset.from_tensor_slices({"n": np.arange(TOTAL)}),
+    "generator": lambda files: Dataset.from_generator(lambda: range(TOTAL)),
 }
 
 torch.set_num_threads(1)

@@ -12,8 +12,9 @@ from collections.abc import Iterable, Iterator
 from typing import Any
 
 import tfwire as tfw
+from helpers.data.files import NumberedFiles, flat
 from helpers.data.pipeline_models import batches
-from helpers.epochs.cases import CHOOSERS, NUMBERED, SIZES, TOTAL, Case, Fault, build, flat, is_kept
+from helpers.epochs.cases import CHOOSERS, NUMBERED, SIZES, TOTAL, Case, Fault, build, is_kept
 
 ERROR = "error"  # the last of what is given, instead of an element
 KEEPS_NUMBERS = {*CHOOSERS, "map", "parse", "prefetch"}
@@ -38,9 +39,9 @@ def drained(elements: Iterable[Any]) -> Given:
 class Model:
     """The elements of a case by shards."""
 
-    def __init__(self, case: Case, folder: str) -> None:
+    def __init__(self, case: Case, files: NumberedFiles) -> None:
         self._case = case
-        self._folder = folder
+        self._numbered = files
 
     def shares(self, epoch: int) -> list[Given]:
         """What each shard gives, as lists of numbers, with ERROR at the end if it fails.
@@ -161,7 +162,7 @@ class Model:
         if fault and fault[0] == "damage":
             files = [[ERROR if e == [fault[1]] else e for e in file] for file in files]
         if self._case.source == "shuffled files":
-            dataset = build(self._case, self._folder, 0)
+            dataset = build(self._case, self._numbered, 0)
             dataset.set_epoch(epoch)
             order = drained(dataset)
             empty = [file for file in files if not file]
@@ -176,7 +177,7 @@ class Model:
         shards as files, each is one file."""
         shares = []
         for shard in range(len(SIZES)):
-            dataset = build(self._case, self._folder, 0).shard_source(len(SIZES), shard)
+            dataset = build(self._case, self._numbered, 0).shard_source(len(SIZES), shard)
             dataset.set_epoch(epoch)
             shares.append(drained(dataset))
         assert [share for share in shares if share] == files
@@ -208,7 +209,7 @@ class Model:
 
     def _shuffled(self, whole: Given, place: int, epoch: int, shard: int | None) -> Given:
         """The order that a dataset of these stages has, if it is one that is promised."""
-        dataset = build(self._case, self._folder, place + 1)
+        dataset = build(self._case, self._numbered, place + 1)
         if shard is not None and self._case.num_shards > 1:
             dataset = dataset.shard_source(self._case.num_shards, shard, self._case.rule)
         dataset.set_epoch(epoch)

@@ -17,7 +17,6 @@ import signal
 import struct
 import sys
 import tempfile
-import time
 import traceback
 import warnings
 from collections import Counter
@@ -28,28 +27,19 @@ from torch.utils.data import DataLoader, DistributedSampler
 from torchdata.stateful_dataloader import StatefulDataLoader
 
 import tfwire as tfw
-from helpers.epochs.cases import (
-    RECORDS,
-    SPEC,
-    TOTAL,
-    Case,
-    Fault,
-    build,
-    flat,
-    flip,
-    paths,
-    write_files,
-)
+from helpers.data.files import SPEC, NumberedFiles, flat
+from helpers.epochs.cases import SIZES, TOTAL, Case, Fault, build
 from helpers.epochs.model import ERROR, Model, Refused, in_turn
+from helpers.search import cases
 from tfwire.torch import TFRecordIterableDataset, TFRecordMapDataset, ThreadLoader, collate
 
 # ---- Loaders ------------------------------------------------------------------------------------
 
 
-def loader_of(case: Case, folder: str, rank: int) -> tuple[Any, Any]:
+def loader_of(case: Case, files: NumberedFiles, rank: int) -> tuple[Any, Any]:
     """The dataset of a rank, and its loader."""
     stream = TFRecordIterableDataset(
-        build(case, folder),
+        build(case, files),
         rule=case.rule,
         rank=rank,
         world_size=case.ranks,
@@ -79,46 +69,48 @@ def delivered(batches: Iterator[Any]) -> list[Any]:
 # ---- Checks -------------------------------------------------------------------------------------
 
 
-def check(case: Case, folder: str, chance: random.Random) -> str:
+def check(case: Case, files: NumberedFiles, chance: random.Random) -> str:
     """Compares every sequence with the model; returns what kind of run it was."""
-    model = Model(case, folder)
+    model = Model(case, files)
     try:
         model.shares(0)
     except Refused:
-        check_refused(case, folder)
+        check_refused(case, files)
         return "refused"
-    with damaged(case, folder):
+    with damaged(case, files):
         for rank in range(case.ranks):
-            check_epochs(case, folder, rank, model, chance)
+            check_epochs(case, files, rank, model, chance)
         if case.loader == "stateful" and not case.fault:
-            check_killed(case, folder, chance.randrange(case.ranks), model, chance)
+            check_killed(case, files, chance.randrange(case.ranks), model, chance)
             return "killed and resumed"
     return "with an error" if case.fault else "whole"
 
 
 @contextlib.contextmanager
-def damaged(case: Case, folder: str) -> Iterator[None]:
+def damaged(case: Case, files: NumberedFiles) -> Iterator[None]:
     number = case.fault[1] if case.fault and case.fault[0] == "damage" else None
     if number is not None:
-        flip(folder, number)
+        files.flip(number)
     try:
         yield
     finally:
         if number is not None:
-            flip(folder, number)
+            files.flip(number)
 
 
-def check_refused(case: Case, folder: str) -> None:
+def check_refused(case: Case, files: NumberedFiles) -> None:
     try:
-        build(case, folder).shard_source(case.num_shards, 0, case.rule)
+        build(case, files).shard_source(case.num_shards, 0, case.rule)
     except ValueError:
         return
     raise AssertionError("the rule needs numbered records")
 
 
-def check_epochs(case: Case, folder: str, rank: int, model: Model, chance: random.Random) -> None:
+def check_epochs(
+    case: Case, files: NumberedFiles, rank: int, model: Model, chance: random.Random
+) -> None:
     """Passes that count and passes that set the epoch; some are broken off before one that sets."""
-    stream, loader = loader_of(case, folder, rank)
+    stream, loader = loader_of(case, files, rank)
     due = 0
     for place, epoch in enumerate(case.epochs):
         if epoch is not None:
@@ -160,7 +152,9 @@ def of_rank(case: Case, shares: list[Any], rank: int) -> list[Any]:
     return in_turn(shares[rank * workers : (rank + 1) * workers])
 
 
-def check_killed(case: Case, folder: str, rank: int, model: Model, chance: random.Random) -> None:
+def check_killed(
+    case: Case, files: NumberedFiles, rank: int, model: Model, chance: random.Random
+) -> None:
     """A process trains, saves states, and is killed with its workers; others go on from the last
     state that was saved, until the run is whole."""
     epochs = [chance.randrange(5), None]
@@ -170,7 +164,7 @@ def check_killed(case: Case, folder: str, rank: int, model: Model, chance: rando
     state, place = None, 0
     length = sum(map(len, expected))
     for most in (chance.randint(1, length + 1), chance.randint(1, length + 1), None):
-        with Process(case, folder, rank, first, state, place) as messages:
+        with Process(case, files, rank, first, state, place) as messages:
             for count, message in enumerate(messages):
                 if message[0] == "end":
                     assert found == expected, "before and after the deaths"
@@ -215,7 +209,7 @@ class Process:
 
 
 def train_and_exit(
-    writing: int, case: Case, folder: str, rank: int, epoch: int, state: Any, place: int
+    writing: int, case: Case, files: NumberedFiles, rank: int, epoch: int, state: Any, place: int
 ) -> None:
     def send(*message: Any) -> None:
         content = pickle.dumps(message)
@@ -224,7 +218,7 @@ def train_and_exit(
             content = content[os.write(writing, content) :]
 
     try:
-        stream, loader = loader_of(case, folder, rank)
+        stream, loader = loader_of(case, files, rank)
         if state is None:
             stream.set_epoch(epoch)
         else:
@@ -245,13 +239,13 @@ def train_and_exit(
 # ---- By number ----------------------------------------------------------------------------------
 
 
-def check_by_number(folder: str, chance: random.Random) -> str:
+def check_by_number(files: NumberedFiles, chance: random.Random) -> str:
     """A map-style dataset under torch's own sampler, which is the model."""
     ranks, size = chance.randint(1, 3), chance.randint(1, 9)
     shuffle, drop = chance.random() < 0.7, chance.random() < 0.3
-    files = paths(folder, chance.choice(["plain", "plain", "gzip"]))
-    dataset = TFRecordMapDataset(files, SPEC, in_memory=chance.choice([None, False]))
-    assert len(dataset) == len(RECORDS)
+    paths = chance.choice([files.plain, files.plain, files.gzip])
+    dataset = TFRecordMapDataset(paths, SPEC, in_memory=chance.choice([None, False]))
+    assert len(dataset) == TOTAL
     for rank in range(ranks):
         options: dict[str, Any] = {"num_replicas": ranks, "rank": rank, "shuffle": shuffle}
         options |= {"seed": chance.randrange(9), "drop_last": drop}
@@ -278,21 +272,19 @@ def check_by_number(folder: str, chance: random.Random) -> str:
 
 def search(seed: str, seconds: float, least: int = 0) -> Counter[str]:
     """How many runs of each kind there were."""
-    end, count, kinds = time.monotonic() + seconds, 0, Counter[str]()
+    kinds = Counter[str]()
     with tempfile.TemporaryDirectory() as folder, warnings.catch_warnings():
         warnings.simplefilter("ignore")
-        write_files(folder)
-        while count < least or time.monotonic() < end:
-            kinds[run(f"{seed}/{count}", folder)] += 1
-            count += 1
+        files = NumberedFiles(folder, SIZES)
+        for name, chance in cases(seed, seconds, least):
+            kinds[run(name, chance, files)] += 1
     return kinds
 
 
-def run(name: str, folder: str) -> str:
-    chance = random.Random(name)
+def run(name: str, chance: random.Random, files: NumberedFiles) -> str:
     case = None if chance.random() < 0.1 else Case(chance)
     try:
-        return check_by_number(folder, chance) if case is None else check(case, folder, chance)
+        return check_by_number(files, chance) if case is None else check(case, files, chance)
     except Exception as error:
         raise AssertionError(f"case {name}: {case or 'by number'}") from error
 
