@@ -208,24 +208,3 @@ def test_other_files_are_read_with_the_compression_that_was_given(tmp_path):
         assert [len(batch) for batch in reader._read(tmp_path / "a.gz")] == [3]
     with pytest.raises(tfw.DataLossError):
         list(open_reader([], features, compression_type="")._read(tmp_path / "a.gz"))
-
-
-@pytest.mark.parametrize(
-    ("arguments", "error", "text"),
-    [
-        ({"columns": ["none"]}, ValueError, "columns: 'none' is not a feature"),
-        ({"columns": "n"}, TypeError, "columns must be a list of names, found str"),
-        ({"columns": 3}, TypeError, "columns must be a list of names, found int"),
-        ({"columns": [["n"]]}, TypeError, "columns must be a list of names, found a list in it"),
-        ({"batch_size": 0}, ValueError, "batch_size must be at least 1"),
-        ({"num_threads": 0}, ValueError, "num_threads must be at least 1"),
-        ({"tensors": 1}, TypeError, "tensors must be a bool"),
-        ({"with_positions": None}, TypeError, "with_positions must be a bool"),
-        ({"binary_as": "utf8"}, ValueError, "binary_as must be one of"),
-        ({"compression_type": "LZ4"}, ValueError, "LZ4"),
-        ({"on_corrupt": "ignore"}, ValueError, "on_corrupt must be one of"),
-    ],
-)
-def test_arguments_are_checked(tmp_path, arguments, error, text):
-    with pytest.raises(error, match=text):
-        open_reader(str(tmp_path / "none"), FEATURES, **arguments)

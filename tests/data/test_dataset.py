@@ -399,19 +399,6 @@ def test_range_and_zip():
     assert 2 == len(Dataset.zip(Dataset.range(9), Dataset.range(5, 7)))
 
 
-def test_threads_end_with_their_iterator():
-    before = threading.active_count()
-    elements = iter(numbers(1000).prefetch(2))
-    next(elements)
-    assert before + 1 == threading.active_count()
-    del elements
-    for _ in range(1000):
-        if threading.active_count() == before:
-            break
-        time.sleep(0.01)
-    assert before == threading.active_count()
-
-
 def odd(number):
     return number % 2 == 1
 

@@ -210,22 +210,6 @@ def test_samples_without_a_seed_go_on_in_another_process():
         sampled().take(3).shard_source(2, 0)
 
 
-@pytest.mark.parametrize(
-    ("datasets", "weights", "error", "text"),
-    [
-        ([], None, ValueError, "one or more"),
-        ([[1]], None, TypeError, "found list"),
-        ([Dataset.range(1)], [1, 2], ValueError, "1 numbers"),
-        ([Dataset.range(1)], [0], ValueError, "above 0"),
-        ([Dataset.range(1)], [float("nan")], ValueError, "finite"),
-        ([Dataset.range(1)], [-1.0], ValueError, "at least 0"),
-    ],
-)
-def test_what_cannot_be_sampled(datasets, weights, error, text):
-    with pytest.raises(error, match=text):
-        Dataset.sample_from_datasets(datasets, weights)
-
-
 @pytest.mark.parametrize("name", ["flat_map", "reduce", "window", "cardinality"])
 def test_a_missing_name_says_what_to_use(name):
     with pytest.raises(AttributeError, match=f"no '{name}'; instead: .*"):

@@ -96,12 +96,6 @@ def test_shuffles_that_do_not_redraw_ignore_the_epoch():
     assert 10 == iter(dataset).state_dict()["epoch"]
 
 
-@pytest.mark.parametrize(("epoch", "error"), [(-1, ValueError), ("1", TypeError), (1.0, TypeError)])
-def test_what_is_no_epoch(epoch, error):
-    with pytest.raises(error, match="epoch"):
-        Dataset.range(3).set_epoch(epoch)
-
-
 @pytest.mark.parametrize("rule", ["even", "drop", "pad"])
 @pytest.mark.parametrize(("ranks", "workers"), [(1, 3), (3, 2), (7, 1)])
 def test_every_rank_has_other_records_in_every_epoch(files, rule, ranks, workers):

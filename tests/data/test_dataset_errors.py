@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import copy
 import gc
-import itertools
 import json
 import os
 import pickle
@@ -247,100 +246,6 @@ def test_half_a_state_is_refused(left_out):
 
 
 # ---- Arguments ---------------------------------------------------------------------------------
-
-METHODS = {
-    "batch_size": [lambda d, n: d.batch(n), lambda d, n: d.padded_batch(n)],
-    "buffer_size": [lambda d, n: d.shuffle(n), lambda d, n: d.prefetch(n)],
-    "num_shards": [lambda d, n: d.shard(n, 0), lambda d, n: d.shard_source(n, 0)],
-    "index": [lambda d, n: d.shard(3, n), lambda d, n: d.shard_source(3, n)],
-    "count": [lambda d, n: d.take(n), lambda d, n: d.skip(n), lambda d, n: d.repeat(n)],
-    "seed": [lambda d, n: d.shuffle(3, n), lambda d, n: d.shuffle_batch(1, 3, 2, n)],
-    "capacity": [lambda d, n: d.shuffle_batch(1, n, 1)],
-    "min_after_dequeue": [lambda d, n: d.shuffle_batch(1, 3, n)],
-    "num_parallel_reads": [lambda d, n: TFRecordDataset("a", num_parallel_reads=n)],
-}
-
-
-@pytest.mark.parametrize("name", METHODS)
-def test_what_is_no_integer_of_64_bits_is_refused_at_once(name):
-    for method in METHODS[name]:
-        for value in [True, 2.0, "3", b"3", [1], np.bool_(True), np.float32(1)]:
-            with pytest.raises(TypeError, match=f"{name} must be an integer, found "):
-                method(Dataset.range(10), value)
-        with pytest.raises(ValueError, match=name):
-            method(Dataset.range(10), 10**20)
-
-
-def test_functions_must_be_callable():
-    for method in (Dataset.range(3).map, Dataset.range(3).filter, Dataset.from_generator):
-        with pytest.raises(TypeError, match="must be callable, found int"):
-            method(3)
-
-
-BOOLEANS = {
-    "drop_remainder": [lambda d, b: d.batch(2, b), lambda d, b: d.padded_batch(2, None, None, b)],
-    "reshuffle_each_iteration": [lambda d, b: d.shuffle(2, 1, b)],
-    "allow_smaller_final_batch": [lambda d, b: d.shuffle_batch(1, 3, 2, 1, b)],
-    "indexed": [lambda d, b: TFRecordDataset("a", indexed=b)],
-    "shuffle": [lambda d, b: Dataset.list_files("*", b)],
-}
-
-
-@pytest.mark.parametrize("name", BOOLEANS)
-def test_what_is_no_bool_is_refused_at_once(name):
-    for method, value in itertools.product(BOOLEANS[name], [1, "no", b"", [], 0.0]):
-        with pytest.raises(TypeError, match=f"{name} must be a bool, found "):
-            method(Dataset.range(10), value)
-
-
-WRONG = {
-    "padded_shapes": [
-        (TypeError, lambda d, files: d.padded_batch(2, 3)),
-        (TypeError, lambda d, files: d.padded_batch(2, "3")),
-        (TypeError, lambda d, files: d.padded_batch(2, [1.5])),
-        (TypeError, lambda d, files: d.padded_batch(2, {"a": [None], "b": ["x"]})),
-        (ValueError, lambda d, files: d.padded_batch(2, ([-2], [1]))),
-    ],
-    "padding_values": [(ValueError, lambda d, files: d.padded_batch(2, None, [0]))],
-    "max_padding": [
-        (TypeError, lambda d, files: d.padded_batch(2, max_padding=1.5)),
-        (ValueError, lambda d, files: d.padded_batch(2, max_padding=-1)),
-    ],
-    "num_parallel_reads": [
-        (ValueError, lambda d, files: TFRecordDataset(files, num_parallel_reads=0)),
-        (ValueError, lambda d, files: TFRecordDataset(files, num_parallel_reads=-2)),
-    ],
-    "filenames": [
-        (TypeError, lambda d, files: TFRecordDataset([*files, None])),
-        (TypeError, lambda d, files: TFRecordDataset([*files, 3])),
-    ],
-    "args": [(TypeError, lambda d, files: Dataset.from_generator(range, args=3))],
-    "rule": [(ValueError, lambda d, files: d.shard_source(2, 0, "odd"))],
-    "features": [(TypeError, lambda d, files: d.parse_example([SPEC]))],
-    "seed": [(TypeError, lambda d, files: Dataset.list_files("*", seed="x"))],
-}
-
-
-@pytest.mark.parametrize("name", WRONG)
-def test_every_argument_is_checked_at_the_call(tmp_path, name):
-    tfw.write_records(tmp_path / "a", [b"1"])
-    for error, method in WRONG[name]:
-        with pytest.raises(error, match=name):
-            method(Dataset.range(10), [tmp_path / "a"])
-
-
-def test_zip_takes_datasets():
-    for parts in ((), (3,), ([Dataset.range(2)],), (Dataset.range(2), None)):
-        with pytest.raises(TypeError, match="datasets must be one or more Datasets"):
-            Dataset.zip(*parts)
-
-
-@pytest.mark.parametrize(
-    "wrong", [{"compression_type": "LZ4"}, {"on_corrupt": "ignore"}, {"buffer_size": -1}]
-)
-def test_how_to_read_files_is_checked_before_they_are_read(wrong):
-    with pytest.raises(ValueError, match=next(iter(wrong))):
-        TFRecordDataset("missing", **wrong)
 
 
 def test_more_parallel_reads_than_files_are_as_many_as_there_are(tmp_path):

@@ -266,14 +266,6 @@ def test_an_error_to_come_is_kept():
         assert expected[place:] == some(resumed)
 
 
-def test_a_closed_iterator_has_no_elements(folder):
-    elements = iter(TFRecordDataset(files(folder, "plain")).prefetch(2))
-    next(elements)
-    elements.close()
-    elements.close()
-    assert [] == list(elements)
-
-
 def spoil(part):
     """Changes everything in a state."""
     if isinstance(part, dict):

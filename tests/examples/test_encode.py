@@ -34,10 +34,6 @@ GOAT = (
 GOAT_ROW = {"feature2": b"goat", "feature1": 4, "feature3": 0.9876, "feature0": False}
 
 
-def test_the_observation_of_the_tutorials():
-    assert encode_example(GOAT_ROW) == GOAT
-
-
 def test_rows_and_columns_give_the_same_bytes():
     columns = {name: [value] * 1000 for name, value in GOAT_ROW.items()}
     assert encode_examples([GOAT_ROW] * 1000) == [GOAT] * 1000

@@ -94,11 +94,6 @@ def test_a_column_of_messages_that_become_longer():
     assert list(messages) == [encode_example({"x": string}) for string in strings]
 
 
-def test_messages_are_objects_or_a_column():
-    with pytest.raises(ValueError, match="bytes_as must be 'object' or 'column', found 'list'"):
-        encode_columns({}, bytes_as="list")
-
-
 def test_rows_given_for_columns_are_told_where_they_belong():
     with TFRecordWriter(io.BytesIO()) as writer:
         for encode in (encode_columns, writer.write_columns):

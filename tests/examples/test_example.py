@@ -26,7 +26,7 @@ pytestmark = pytest.mark.short_strings
 
 
 class Label(enum.IntEnum):
-    CAT = 3
+    CAT = 1
 
 
 def plain(values):
@@ -194,10 +194,6 @@ def test_every_truncation_is_a_message_or_an_error():
 # ---- One feature --------------------------------------------------------------------------------
 
 
-def test_float_feature_of_the_tutorials():
-    assert float_feature(np.exp(1)).SerializeToString() == b"\x12\x06\n\x04T\xf8-@"
-
-
 @pytest.mark.parametrize(
     "value",
     [
@@ -211,26 +207,11 @@ def test_float_feature_of_the_tutorials():
         np.array(1),
         np.array([[1]], np.uint16),
         SimpleNamespace(numpy=lambda: np.int64(1)),
+        Label.CAT,
     ],
 )
 def test_int64_feature_takes_whatever_is_an_integer(value):
     assert int64_feature(value) == train.Feature(int64_list=train.Int64List(value=[1]))
-
-
-def test_int64_feature_takes_enums():
-    assert list(int64_feature(Label.CAT).int64_list.value) == [3]
-
-
-@pytest.mark.parametrize("value", [1.0, np.float32(1), np.float64(1), [1, 2.0], np.ones(2)])
-def test_int64_feature_of_a_float_tells_the_helper_for_floats(value):
-    with pytest.raises(TypeError, match=r"int64_feature takes integers, .*use float_feature"):
-        int64_feature(value)
-
-
-@pytest.mark.parametrize("value", ["1", b"1", ["1"]])
-def test_int64_feature_of_a_string_tells_the_helper_for_strings(value):
-    with pytest.raises(TypeError, match=r"int64_feature takes integers, .*use bytes_feature"):
-        int64_feature(value)
 
 
 @pytest.mark.parametrize("helper", [int64_feature, float_feature, bytes_feature])
@@ -252,15 +233,23 @@ def test_int64_feature_knows_its_range(value):
 )
 def test_float_feature_takes_whatever_is_a_number(value):
     assert list(float_feature(value).float_list.value) == [1.5]
-
-
-def test_float_feature_takes_integers():
     assert list(float_feature([1, True, np.int8(3)]).float_list.value) == [1, 1, 3]
 
 
-def test_float_feature_of_a_string_tells_the_helper_for_strings():
-    with pytest.raises(TypeError, match="use bytes_feature"):
-        float_feature("1.5")
+@pytest.mark.parametrize(
+    ("helper", "other", "values"),
+    [
+        (int64_feature, "float_feature", [1.0, np.float32(1), np.float64(1), [1, 2.0], np.ones(2)]),
+        (int64_feature, "bytes_feature", ["1", b"1", ["1"]]),
+        (float_feature, "bytes_feature", ["1.5"]),
+        (bytes_feature, "int64_feature", [1]),
+        (bytes_feature, "float_feature", [1.5]),
+    ],
+)
+def test_a_helper_tells_the_one_for_other_values(helper, other, values):
+    for value in values:
+        with pytest.raises(TypeError, match=rf"{helper.__name__} takes .*use {other}"):
+            helper(value)
 
 
 @pytest.mark.parametrize(
@@ -282,12 +271,6 @@ def test_float_feature_of_a_string_tells_the_helper_for_strings():
 )
 def test_bytes_feature_takes_strings_and_the_bytes_of_arrays(value):
     assert list(bytes_feature(value).bytes_list.value) == [b"ab"]
-
-
-@pytest.mark.parametrize(("value", "helper"), [(1, "int64_feature"), (1.5, "float_feature")])
-def test_bytes_feature_of_a_number_tells_its_helper(value, helper):
-    with pytest.raises(TypeError, match=f"use {helper}"):
-        bytes_feature(value)
 
 
 def test_empty_lists_have_the_kind_of_their_helper():

@@ -245,10 +245,3 @@ sequence_features = {
     assert [0, 1, 2, 3] == context["length"].tolist()
     assert [0, 1, 2, 3] == lengths["words"].tolist()
     assert (4, 1, 2) == lists["box"].shape
-
-
-@pytest.mark.parametrize(("count", "kind"), [(0, ValueError), (-1, ValueError), (1.5, TypeError)])
-def test_records_are_looked_at(tmp_path, count, kind):
-    tfw.write_records(tmp_path / "x", [tfw.encode_example({"a": 1})])
-    with pytest.raises(kind):
-        tfw.infer_schema(tmp_path / "x", count)

@@ -140,15 +140,6 @@ def test_what_is_no_bytes_is_refused(serialized):
         tfw.parse_example(serialized, FEATURES)
 
 
-def test_what_is_no_mapping_is_refused_by_the_name_of_its_type():
-    for make in (tfw.Parser, tfw.SequenceParser):
-        with pytest.raises(TypeError, match="features must be a dict, found int"):
-            make(5)
-    parser = tfw.Parser({"a": tfw.FixedLenFeature([], tfw.int64)})
-    with pytest.raises(TypeError, match="out must be a dict of arrays, found int"):
-        parser.parse([], out=5)
-
-
 def test_an_empty_batch_has_columns_without_records():
     batch = tfw.parse_example([], FEATURES)
     shapes = [(0, 2), (0,), (0,), (0, 0), (0, 0), (0, None)]
@@ -320,11 +311,6 @@ def test_parsers_pickle(bytes_as):
     assert 0.5 == copy.parse_single(empty)["f"]
 
 
-def test_wrong_options_are_refused():
-    with pytest.raises(ValueError, match="bytes_as must be 'object' or 'column', found 'view'"):
-        tfw.Parser(FEATURES, bytes_as="view")
-
-
 def test_a_parser_serves_threads_at_once():
     parser = tfw.Parser(FEATURES)
     expected = plain_dict(parser.parse(RECORDS * 50))
@@ -344,24 +330,3 @@ def test_a_parser_serves_threads_at_once():
     for thread in threads:
         thread.join()
     assert [] == wrong
-
-
-def test_a_specification_that_changes_is_compiled_again():
-    features = fixed([2])
-    record = one(a=[1, 2], b=3)
-    for _ in range(2):
-        assert ["a"] == list(tfw.parse_single_example(record, features))
-    features["b"] = tfw.FixedLenFeature([], tfw.int64)
-    assert ["a", "b"] == list(tfw.parse_single_example(record, features))
-    features["a"] = tfw.FixedLenFeature([1, 2], tfw.int64)
-    assert (1, 2) == tfw.parse_single_example(record, features)["a"].shape
-    del features["a"]
-    assert {"b": 3} == tfw.parse_single_example(record, features)
-
-
-def test_a_default_that_is_an_array_may_change():
-    """Arrays cannot be compared by ==, which decides whether a specification is still the same."""
-    features = fixed([2], default_value=np.array([1, 2]))
-    assert [1, 2] == tfw.parse_single_example(b"", features)["a"].tolist()
-    features["a"] = tfw.FixedLenFeature([2], tfw.int64, np.array([3, 4]))
-    assert [3, 4] == tfw.parse_single_example(b"", features)["a"].tolist()

@@ -112,21 +112,6 @@ def test_no_files_and_empty_files_give_no_batches(parser, tmp_path):
     assert [] == list(parser.parse_file([path, path], num_threads=2))
 
 
-@pytest.mark.parametrize(
-    "arguments",
-    [
-        {"batch_size": 0},
-        {"num_threads": 0},
-        {"on_parse_error": "ignore"},
-        {"on_corrupt": "ignore"},
-        {"compression_type": "LZ4"},
-    ],
-)
-def test_wrong_arguments_are_refused_at_once(parser, arguments):
-    with pytest.raises(ValueError, match=r"must be|compression"):
-        parser.parse_file("no such file", **arguments)
-
-
 # ---- Records that do not fit -------------------------------------------------------------------
 
 

@@ -166,13 +166,6 @@ def test_iterators_refuse_to_pickle(parser, files):
         pickle.dumps(batches)
 
 
-@pytest.mark.parametrize("name", ["batch_size", "num_threads"])
-@pytest.mark.parametrize(("value", "error"), [(0, ValueError), (None, TypeError), (2.0, TypeError)])
-def test_a_wrong_number_is_refused_by_name(parser, files, name, value, error):
-    with pytest.raises(error, match=name):
-        parser.parse_file(files, **{name: value})
-
-
 def test_few_frames_lie_between_next_and_c(tmp_path):
     """Four functions of tfwire between an iterator's __next__ and the core's parsing."""
     records = [{"n": i, "name": "a" * (i % 3)} for i in range(500)]

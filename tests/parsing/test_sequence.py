@@ -203,16 +203,6 @@ def test_parsers_pickle():
     assert [[1, 2, 3], [0, 0, 0], [4, 0, 0]] == lists["words"].tolist()
 
 
-def test_specifications_that_change_are_compiled_again():
-    context, lists = dict(CONTEXT), dict(LISTS)
-    for _ in range(2):
-        assert len(LISTS) == len(tfw.parse_sequence_example(RECORDS, context, lists)[1])
-    del lists["ragged"]
-    assert "ragged" not in tfw.parse_sequence_example(RECORDS, context, lists)[1]
-    context["length"] = tfw.FixedLenFeature([1], tfw.int64)
-    assert (3, 1) == tfw.parse_sequence_example(RECORDS, context, lists)[0]["length"].shape
-
-
 @given(
     st.lists(
         st.fixed_dictionaries(

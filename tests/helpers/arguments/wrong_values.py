@@ -33,6 +33,9 @@ SPEC = {"a": tfw.VarLenFeature(tfw.int64)}
 NOT_PATHS = [Saying(each, r"found \w+") for each in (None, 7, 1.5, True, {"a": 1}.keys, object())]
 NOT_NUMBERS = [1.5, "16", b"1", 2**70, [], {}, object(), np.array([1, 2])]
 COUNTS = [True, 0, -1, *NOT_NUMBERS]
+NOT_INTEGERS = [True, 2.0, "3", b"3", [1], np.bool_(True), np.float32(1)]
+# Of 64 bits.
+INTEGERS = [*(Saying(each, "must be an integer, found ") for each in NOT_INTEGERS), 10**20]
 WORDS = ["nonsense", "RAISE", "Object", b"raise", "", 1, True, [], {}, object()]
 WORDS += [np.array("raise"), np.array("object")]  # which are equal to right words
 ON_CORRUPT = [*WORDS, None, "ignore", "as TensorFlow", "AS_TENSORFLOW"]
@@ -109,7 +112,28 @@ WRONG = {
     ],
     "timeout": [Saying(-0.5, "seconds, 0 or more"), Saying("soon", "a number, found str")],
     "progress": [Saying(7, "must be callable, found int")],
-    "index": [1.5],
+    **dict.fromkeys(["index", "count", "seed", "capacity", "min_after_dequeue"], INTEGERS),
+    "TFRecordFile.index": [1.5],
+    "num_parallel_reads": [*INTEGERS, 0, -2],
+    "num_parallel_calls": [0, -2, 1.5],
+    "cycle_length": [0, 1.5, None, True],
+    "block_length": [0, 1.5],
+    "epoch": [-1, "1", 1.0],
+    "element_length_func": [3],
+    "bucket_boundaries": [[1.5], 4, "4"] + [Otherwise([1, 2], "one more item")],
+    "bucket_batch_sizes": [[1, 0], 1] + [Otherwise([1, 1, 1], "one more item")],
+    "padded_shapes": [3, "3", 5, [1.5], {"a": [None], "b": ["x"]}, ([-2], [1])],
+    "padding_values": [[0], [0, 1]],
+    "max_padding": [1.5, -1],
+    "sample_from_datasets.weights": [[1, 2], [0], [math.nan], [-1.0]],
+    "sample_from_datasets.datasets": [[], [[1]]],
+    "zip.datasets": [(), 3, [5]],
+    "from_generator.args": [3],
+    "rule": ["odd", None],
+    "out": [5],
+    "columns": [3],
+    "open_reader.columns": [3, "n", [["n"]], ["none"]],
+    "binary_as": ["utf8"],
     "index_path": NOT_PATHS[1:],
     "max_open_files": [Saying(0, "must be at least 1, found 0"), Saying("1", "integer, found str")],
     "batch_size": [*COUNTS, None],
@@ -132,7 +156,7 @@ WRONG = {
     "save.index_path": [*NOT_PATHS[1:], *NO_NAMES],
     "write_text.index_path": [*NOT_PATHS, *NO_NAMES],
     "paths": NOT_PATHS,
-    "filenames": NOT_PATHS,
+    "filenames": [*NOT_PATHS, ["data", None], ["data", 3]],
     "out_path": NOT_PATHS,
     "folder": NOT_PATHS,
     "pattern": [*NOT_PATHS, *NO_NAMES, *WRONG_PATTERNS],
