@@ -263,7 +263,8 @@ def constructor(name: str, found: Found, members: dict[str, Found]) -> str:
     if tuple_like or decorated:
         for node in annotated:
             note_types(node.annotation, found.module)
-        return wrapped(name, [ast.unparse(node) for node in annotated])
+        shown = [re.sub(r" = field\(.*\)$", "", ast.unparse(node)) for node in annotated]
+        return wrapped(name, shown)  # field(repr=False) is no default
     return name
 
 

@@ -81,6 +81,91 @@ DATA |= {"json_examples", "input_bytes", "tensor", "tensors", "record", "records
 DATA |= {"shape", "default_value", "value_key", "options", "example_name", "state", "indices"}
 
 
+INT64 = tfw.int64
+MET = {  # by newcomers: a call, and what its message must say
+    "row splits of None": (lambda: tfw.RaggedTensor([1], None), "row_splits must be integers"),
+    "row splits of text": (lambda: tfw.RaggedTensor([1], "01"), "row_splits must be integers"),
+    "values of None": (lambda: tfw.RaggedTensor(None, [0, 0]), "values must be .*found NoneType"),
+    "values of text": (lambda: tfw.RaggedTensor("ab", [0, 1]), "values must be .*found str"),
+    "a number too large": (
+        lambda: tfw.TFRecordFile("a.tfrecord")[99],
+        r"a\.tfrecord: record 99 of 2",
+    ),
+    "numbers too large": (
+        lambda: tfw.TFRecordFiles(["a.tfrecord"] * 2)[[0, 99]],
+        r"a\.tfrecord and 1 other file: record 99 of 4",
+    ),
+    "a closed file": (lambda: closed("a.tfrecord")[0], r"a\.tfrecord: the file is closed"),
+    "shape for dtype": (
+        lambda: tfw.Parser({"k": tfw.FixedLenFeature(INT64, [])}),
+        r"feature k: .*found \[\]; the arguments are FixedLenFeature\(shape, dtype",
+    ),
+    "default for dtype": (
+        lambda: tfw.Parser({"k": tfw.FixedLenSequenceFeature([], True, INT64)}),
+        r"feature k: .*found bool; the arguments are FixedLenSequenceFeature\(shape, dtype",
+    ),
+    "one message": (lambda: tfw.decode_example(b"\xff"), "the message is malformed"),
+    "one sequence": (lambda: tfw.decode_sequence_example(b"\xff"), "the message is malformed"),
+    "one of two messages": (lambda: tfw.decode_examples([b"", b"\xff"]), "message 1 is malformed"),
+    "two words": (
+        lambda: tfw.read_records("a.tfrecord", "GZIP", options=tfw.TFRecordOptions("ZLIB")),
+        'compression_type="GZIP" and options=TFRecordOptions are two words',
+    ),
+    "a number for a word": (lambda: tfw.TFRecordWriter("b", 3), "compression_type: 3; expected"),
+    "no gzip stream": (
+        lambda: list(tfw.read_records("a.tfrecord", "GZIP")),
+        "no GZIP stream .* at byte 0 of the compressed file",
+    ),
+}
+
+
+def closed(path):
+    with tfw.TFRecordFile(path) as file:
+        return file
+
+
+@pytest.mark.parametrize("name", MET)
+def test_what_newcomers_met_is_told(path, monkeypatch, name):
+    monkeypatch.chdir(path.parent)
+    call, message = MET[name]
+    with pytest.raises((TypeError, ValueError, IndexError, tfw.Error), match=message):
+        call()
+
+
+OPTIONS = [("compression_level", 99), ("window_bits", 99), ("mem_level", 99), ("flush_mode", 99)]
+OPTIONS += [("compression_strategy", 99), ("compression_method", 1), ("input_buffer_size", "1")]
+
+
+@pytest.mark.parametrize(("name", "wrong"), [*OPTIONS, ("compression_level", 1.5)])
+@pytest.mark.parametrize("compression", [None, "GZIP", "ZLIB"])
+def test_options_are_checked_when_they_are_made(compression, name, wrong):
+    with pytest.raises((TypeError, ValueError), match=f"{name.split('_')[-1]}|zlib"):
+        tfw.TFRecordOptions(compression, **{name: wrong})
+
+
+@pytest.mark.parametrize("wrong", [2**63, "x", "\ud800", {}, 1j])
+@pytest.mark.parametrize("make", [list, lambda values: [[value] for value in values]])
+def test_a_column_names_the_record_at_fault(make, wrong):
+    for absent in ([], [None]):
+        column = [*make([1, 2]), *absent, *make([wrong, 3])]
+        message = rf"^feature 'a': record {2 + len(absent)}: (?!record)"
+        with pytest.raises((TypeError, ValueError), match=message):
+            tfw.encode_columns({"a": column})
+
+
+def test_a_report_shows_no_record(path):
+    report = tfw.verify_file(path)
+    assert b"cat" == report.first
+    assert "cat" not in repr(report)
+
+
+def test_a_sparse_tensor_is_a_named_tuple():
+    sparse = tfw.SparseTensor(np.array([[0, 1]]), np.array([7]), np.array([2, 2]))
+    indices, values, shape = sparse
+    assert len(sparse) == 3
+    assert [[0, 1], [7], [2, 2]] == [indices[0].tolist(), values.tolist(), shape.tolist()]
+
+
 @pytest.fixture
 def files(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)

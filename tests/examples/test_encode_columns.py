@@ -184,7 +184,7 @@ def test_feature_lists_without_steps_or_kinds():
 
 
 def test_a_step_of_another_kind_is_named():
-    with pytest.raises(TypeError, match="feature 'w': numbers and strings"):
+    with pytest.raises(TypeError, match="feature 'w': step 1: numbers and strings"):
         encode_sequence_example({}, {"w": [[1], ["a"]]})
 
 

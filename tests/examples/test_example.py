@@ -180,7 +180,7 @@ def test_a_malformed_message_is_named():
         decode_examples([good, good, good[:-1], good])
     assert caught.value.record_index == 2
     assert caught.value.reason == "malformed"
-    with pytest.raises(ParseError, match="message 0 is malformed"):
+    with pytest.raises(ParseError, match="the message is malformed"):
         decode_example(good[:-1])
 
 

@@ -237,7 +237,9 @@ Messages: TypeAlias = Iterable[BytesLike] | Array | BytesColumn | SupportsNumpy
 class SparseTensor(NamedTuple):
     """Values, and their places in an otherwise empty array.
 
-    ``==`` is refused: compare ``to_dense()``, or the attributes. There is no hash.
+    As TensorFlow 1's SparseTensorValue, it is a named tuple of its three arrays: it unpacks to
+    them, ``len`` is 3, and frameworks that map over tuples reach them. ``==`` is refused: compare
+    ``to_dense()``, or the attributes. There is no hash.
 
     Attributes:
         indices: int64 of shape ``(n, rank)``, in row-major order.
@@ -346,7 +348,7 @@ class RaggedTensor:
         values, row_splits: The same, not copied.
 
     Raises:
-        TypeError: The row splits are not integers.
+        TypeError: The row splits are not integers, or the values none of these.
         ValueError: There are no row splits; they decrease, or reach beyond the values.
 
     Example:
@@ -362,9 +364,12 @@ class RaggedTensor:
         values: Array | list[Value] | BytesColumn | RaggedTensor,
         row_splits: IntegerArray | list[int],
     ) -> None:
-        self.values: Array | BytesColumn | RaggedTensor = (
-            as_array(values) if isinstance(values, list) else values
-        )
+        if isinstance(values, list):
+            values = as_array(values)
+        elif not hasattr(values, "shape") or isinstance(values, SparseTensor):
+            expected = "an array, a BytesColumn, a RaggedTensor or a list"
+            raise TypeError(f"values must be {expected}, found {type(values).__name__}")
+        self.values: Array | BytesColumn | RaggedTensor = values
         self.row_splits: IntegerArray = as_row_splits(row_splits)
         if type(self.row_splits) is np.ndarray:  # tensors of other libraries may be on a device
             if self.row_splits.ndim != 1 or not self.row_splits.size:

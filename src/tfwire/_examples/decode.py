@@ -149,7 +149,7 @@ def _decode_one(serialized: Any, flags: int) -> Any:
         small = call.small
         status = _decode_small(message, len(message), flags, call.dicts, small, call.error)
         if status:
-            return _of_status(call, status, 0)[0]
+            return _of_status(call, status, None)[0]
         count = small.buffer_count
         if count == 0:
             return pickle.loads(call.pickle)[0]
@@ -174,13 +174,15 @@ def _decode(
     return _of_status(call, status, first)
 
 
-def _of_status(call: _Call, status: int, first: int) -> list[Any]:
-    """The messages in call.dicts, from the number first on; raises if decoding failed."""
+def _of_status(call: _Call, status: int, first: int | None) -> list[Any]:
+    """The messages in call.dicts, from the number first on (None: a single one); raises if decoding
+    failed."""
     dicts = call.dicts
     if status == lib.TFW_E_WIRE:
-        record = first + call.error.record
+        record = None if first is None else first + call.error.record
+        which = "the message" if record is None else f"message {record}"
         raise ParseError(
-            f"message {record} is malformed at byte {call.error.offset}: {text(call.error.text)}",
+            f"{which} is malformed at byte {call.error.offset}: {text(call.error.text)}",
             record_index=record,
             reason="malformed",
         )

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 import operator
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from itertools import chain, compress
 from typing import Any
 
@@ -145,7 +145,10 @@ def inputs_from_lists(feature_lists: Mapping[Any, Any], sort_keys: bool) -> Inpu
         raise TypeError(f"expected a mapping of names to feature lists, found {found}")
     inputs: Inputs = []
     for key, name, value in _items(feature_lists, sort_keys):
-        column, length = _input(value, name)
+        try:
+            column, length = _input(value, name)
+        except (TypeError, ValueError) as error:
+            raise type(error)(str(error).replace(": record ", ": step ", 1)) from None
         _refuse_absent(column, name, np.arange(length + 1, dtype=np.int64), "step")
         presence = None if column.presence is None else np.full(1, lib.TFW_KINDLESS, np.uint8)
         steps = np.array([0, length], np.int64)
@@ -196,7 +199,10 @@ def _from_array(array: Array, name: Name) -> tuple[Input, int]:
     flat = flatten_value(plain, name)
     per_record = math.prod(plain.shape[1:])
     kind = flat.kind if flat.kind != NONE else dtype_kind(plain.dtype) or BYTES
-    return _flat_input(kind, flat.values, name, per_record=per_record), len(plain)
+    try:
+        return _flat_input(kind, flat.values, name, per_record=per_record), len(plain)
+    except (TypeError, ValueError) as error:
+        raise _naming_record(error, plain, name, None) from None
 
 
 def _from_masked(array: Array, mask: Array, name: Name) -> tuple[Input, int]:
@@ -232,18 +238,28 @@ def _refuse_absent(column: Input, name: Name, splits: Array, what: str) -> None:
 def _from_list(
     entries: Sequence[Any], name: Name, is_array: bool = False, numbers: Array | None = None
 ) -> tuple[Input, int]:
+    """The input of one entry per record, of the records with these numbers (None: of all)."""
+    entries = tuple(entries)  # another thread may change the list between two reads
+    try:
+        return _from_entries(entries, name, is_array, numbers)
+    except (TypeError, ValueError) as error:
+        raise _naming_record(error, entries, name, numbers) from None
+
+
+def _from_entries(
+    entries: tuple[Any, ...], name: Name, is_array: bool, numbers: Array | None
+) -> tuple[Input, int]:
     if entries and type(entries[0]) is bytes:
         strings = strings_of_objects(entries)
         if strings is not None:
             data, offsets = strings
             return Input(BYTES, data, offsets=offsets), len(offsets) - 1
-    entries = tuple(entries)  # another thread may change the list between two reads
     types = distinct_types(entries)
     absent = absent_entries(entries, types, is_array)
     if absent is not None:
         present = ~absent
         where = np.flatnonzero(present) if numbers is None else numbers[present]
-        column, _ = _from_list(list(compress(entries, present)), name, is_array, where)
+        column, _ = _from_list(tuple(compress(entries, present)), name, is_array, where)
         return _with_absent(column, present), len(entries)
     kinds = scalar_kinds(types)
     if entries and kinds is not None:
@@ -260,23 +276,31 @@ def _from_list(
         if not dtypes and array_kind in (INT64, FLOAT):
             joined = np.concatenate(entries)
             return _split_input(array_kind, joined, map(len, entries), len(entries), name)
-    found = _flatten_entries(entries, name, numbers)
+    found = [flatten_value(entry, name) for entry in entries]
     kind = joint_kind((flat.kind for flat in found), name)
     lengths = (len(flat.values) for flat in found)
     return _split_input(kind, concatenate(kind, found, name), lengths, len(found), name)
 
 
-def _flatten_entries(entries: Sequence[Any], name: Name, numbers: Array | None) -> list[Flat]:
-    """The values of each entry, of the records with these numbers (None: of all)."""
-    found: list[Flat] = []
-    try:
-        found.extend(flatten_value(entry, name) for entry in entries)
-    except (TypeError, ValueError) as error:
-        kind = TypeError if isinstance(error, TypeError) else ValueError
-        said = str(error).removeprefix(f"{show(name)}: ")
-        number = len(found) if numbers is None else int(numbers[len(found)])
-        raise kind(f"{show(name)}: record {number}: {said}") from None
-    return found
+def _naming_record(
+    error: Exception, entries: Iterable[Any], name: Name, numbers: Array | None
+) -> Exception:
+    """An error of a column that names the first record at fault, found by looking at each."""
+    kind = TypeError if isinstance(error, TypeError) else ValueError
+    said = str(error).removeprefix(f"{show(name)}: ")
+    if said.startswith("record "):  # of those that are not missing
+        return error
+    kinds: set[int] = set()
+    for i, entry in enumerate(entries):
+        try:
+            if not is_missing(entry):
+                flat = flatten_value(entry, name)
+                kinds.add(flat.kind)
+                _flat_input(joint_kind(kinds, name), flat.values, name)
+        except (TypeError, ValueError):
+            number = i if numbers is None else int(numbers[i])
+            return kind(f"{show(name)}: record {number}: {said}")
+    return kind(f"{show(name)}: {said}")
 
 
 def _from_ragged(ragged: Any, name: Name) -> tuple[Input, int]:

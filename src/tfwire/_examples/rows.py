@@ -63,6 +63,6 @@ def as_row_splits(row_splits: Any) -> IntegerArray:
     if isinstance(row_splits, np.ndarray):
         convert = row_splits.dtype.kind not in "iu"
     else:
-        convert = isinstance(row_splits, (list, tuple))
+        convert = not hasattr(row_splits, "shape")
     splits: IntegerArray = int64_array("row_splits", row_splits) if convert else row_splits
     return splits

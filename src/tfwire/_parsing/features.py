@@ -192,6 +192,8 @@ def to_dtype(value: Any, argument: str = "dtype") -> DType:
         name = str(value.name).removesuffix("_ref")
     elif isinstance(value, type) and not issubclass(value, np.generic):
         name = value.__name__
+    elif isinstance(value, (list, tuple, dict)):  # of which numpy makes structures
+        raise TypeError(f"{argument} must be a dtype or the name of one, found {value!r}")
     else:
         name = value
     if isinstance(name, str) and name in _BY_NAME:

@@ -287,7 +287,11 @@ def _held_default(key: Key, value: Any) -> Any:
 def _dtype(key: Key, feature: Any) -> DType:
     if feature.dtype is None or (isinstance(feature.dtype, str) and not feature.dtype):
         raise ValueError(f"Missing type for feature {show_key(key)}. Received feature={feature}.")
-    dtype = to_dtype(feature.dtype)
+    try:
+        dtype = to_dtype(feature.dtype)
+    except TypeError as error:  # perhaps the arguments are in another order
+        fields = f"{type(feature).__name__}({', '.join(feature._fields)})"
+        raise TypeError(f"{error}; the arguments are {fields}") from None
     if dtype not in KINDS:
         raise ValueError(
             f"dtype {dtype.name} of feature {show_key(key)} is not in the list of allowed values: "

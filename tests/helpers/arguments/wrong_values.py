@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 import zlib
+from types import SimpleNamespace
 
 import numpy as np
 
@@ -166,7 +167,7 @@ WRONG = {
     "num_hosts": [Saying(0, "must be at least")],
     "options": ["LZ4", 7, object(), b"bz2"]
     + [
-        Otherwise(tfw.TFRecordOptions("GZIP", **{option: value}), "")
+        Otherwise(SimpleNamespace(compression_type="GZIP", **{option: value}), "")  # TensorFlow's
         for option, values in OPTIONS.items()
         for value in values
     ],

@@ -56,7 +56,8 @@ class TFRecordOptions:
     Everything but ``compression_type`` matters only when writing compressed files.
 
     Raises:
-        ValueError: An unknown compression_type.
+        ValueError: An unknown compression_type, or a parameter that zlib does not know.
+        TypeError: A parameter is not an integer.
     """
 
     def __init__(
@@ -71,7 +72,6 @@ class TFRecordOptions:
         mem_level: int | None = None,
         compression_strategy: int | None = None,
     ) -> None:
-        compression_name(compression_type)  # checked here, kept as it was given
         self.compression_type: CompressionType = compression_type
         self.flush_mode: int | None = flush_mode
         self.input_buffer_size: int | None = input_buffer_size
@@ -81,6 +81,10 @@ class TFRecordOptions:
         self.compression_method: int | None = compression_method
         self.mem_level: int | None = mem_level
         self.compression_strategy: int | None = compression_strategy
+        for name in ("input_buffer_size", "output_buffer_size"):
+            _parameter(self, name, 0)
+        # compression_type is checked here, and kept as it was given.
+        _compressor(self, compression_name(compression_type) or "GZIP", None)
 
     @classmethod
     def get_compression_type_string(cls, options: CompressionType) -> Compression:
@@ -106,7 +110,8 @@ def either_word(compression_type: Any, options: Any, default: Any = None) -> Any
     if options is None:
         return compression_type
     if compression_type != default:
-        raise TypeError("compression_type and options are two words for one argument; give one")
+        given = f"compression_type={_shown(compression_type)} and options={_shown(options)}"
+        raise TypeError(f"{given} are two words for one argument; give one")
     return options
 
 
@@ -139,8 +144,15 @@ def compression_name(options: Any, auto: bool = False) -> Compression | Literal[
     if auto and key == "AUTO":
         return "auto"
     expected = '"auto", "", "GZIP" or "ZLIB"' if auto else '"", "GZIP" or "ZLIB"'
-    shown = f'"{show_key(found)}"' if type(found) in (str, int, bool) else type(found).__name__
-    raise ValueError(f"Not a valid compression_type: {shown}; expected {expected}")
+    raise ValueError(f"Not a valid compression_type: {_shown(found)}; expected {expected}")
+
+
+def _shown(value: Any) -> str:
+    """A compression for a message."""
+    if isinstance(value, str):
+        return f'"{show_key(value)}"'
+    plain = value is None or type(value) in (int, bool)
+    return repr(value) if plain else type(value).__name__
 
 
 def window_bits(name: str) -> int:
@@ -213,16 +225,6 @@ _FAST_LEVELS = {-1: 2, 1: 1, 2: 2, 3: 3}
 _FLUSH_MODES = *_ISAL_FLUSH_MODES, zlib.Z_PARTIAL_FLUSH, zlib.Z_BLOCK
 
 
-_PARAMETERS = (
-    "flush_mode",
-    "window_bits",
-    "compression_level",
-    "compression_method",
-    "mem_level",
-    "compression_strategy",
-)
-
-
 class Compressor(NamedTuple):
     """The compressor of one stream.
 
@@ -249,17 +251,20 @@ def compressor(options: Any, level: int | None) -> Compressor | None:
     if not name:
         if level is not None:
             raise ValueError('compression_level needs options="GZIP" or "ZLIB"')
-        for parameter in _PARAMETERS:  # which have no effect, as in TensorFlow
-            _parameter(options, parameter, 0)
         return None
+    return _compressor(options, name, level)
+
+
+def _compressor(options: Any, name: str, level: int | None) -> Compressor:
+    """As compressor, for "GZIP" or "ZLIB"."""
     flush_mode = _parameter(options, "flush_mode", zlib.Z_NO_FLUSH)
     if flush_mode not in _FLUSH_MODES:
         raise ValueError(f"flush_mode must be one of zlib's {_FLUSH_MODES}, found {flush_mode!r}")
-    make = partial(_deflater, copy.copy(options), level)  # the options may change later
+    make = partial(_deflater, copy.copy(options), name, level)  # the options may change later
     return Compressor(make(), flush_mode, make if name == "GZIP" else None)
 
 
-def _deflater(options: Any, level: int | None) -> Any:
+def _deflater(options: Any, name: str, level: int | None) -> Any:
     """A compressobj with TensorFlow's parameters; ``level`` takes precedence.
 
     It is isal's at fast levels, unless a parameter needs zlib. The gzip header holds no time, so
@@ -270,7 +275,7 @@ def _deflater(options: Any, level: int | None) -> Any:
             have no checksum.
     """
     bits = _parameter(options, "window_bits", 15)
-    if compression_name(options) == "GZIP":
+    if name == "GZIP":
         bits += 16 if bits <= 15 else 0
         valid = 25 <= bits <= 31
     else:

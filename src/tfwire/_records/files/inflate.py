@@ -321,9 +321,12 @@ class InflatedSource:
 
     def _fail(self, error: Exception) -> None:
         text = f"inflating failed ({error})"
+        offset = self.offset
         if self._produced == 0:
             text = f"this is no {self._name} stream ({error})"
-        self._damage = StreamDamage(text, self.offset)
+            if str(error).endswith("header check"):  # of which zlib has taken the first byte
+                offset = self._member
+        self._damage = StreamDamage(text, offset)
 
     def _fail_cut(self, text: str) -> None:
         self._damage = StreamDamage(text, self.offset + len(self._input), cut=True)

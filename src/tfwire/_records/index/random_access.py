@@ -9,7 +9,7 @@ from abc import abstractmethod
 from bisect import bisect_right
 from collections import OrderedDict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from typing import Any, TypeVar, overload
+from typing import Any, NoReturn, TypeVar, overload
 
 import numpy as np
 
@@ -18,7 +18,7 @@ from tfwire._base.arguments import as_index, integer, slice_indices
 from tfwire._base.arrays import int64_array
 from tfwire._base.errors import DataLossError, public, warn
 from tfwire._base.parallel_map import Check, ParallelMap, never_stopped
-from tfwire._base.text import html_of, plural
+from tfwire._base.text import html_of, plural, show_path
 from tfwire._records.files.byte_sources import FileSource
 from tfwire._records.files.paths import Path, absolute
 from tfwire._records.files.urls import ObjectPath
@@ -39,6 +39,14 @@ class _Records:
     """The sequence interface of TFRecordFile and TFRecordFiles."""
 
     _count: int
+
+    @property
+    @abstractmethod
+    def _name(self) -> str:
+        """The file or the files, for messages."""
+
+    def _refuse(self, number: Any) -> NoReturn:
+        raise IndexError(f"{self._name}: record {number} of {self._count}")
 
     def __len__(self) -> int:
         return self._count
@@ -75,7 +83,7 @@ class _Records:
         except TypeError:
             return self._many(self._numbers(key))
         if not -self._count <= number < self._count:
-            raise IndexError(f"record {number} of {self._count}")
+            self._refuse(number)
         return self._one(number + self._count if number < 0 else number)
 
     def __getitems__(self, keys: Sequence[int]) -> list[bytes]:
@@ -102,7 +110,7 @@ class _Records:
             raise _wrong_key(key)
         wrong = (found < -count) | (found >= count)
         if wrong.any():
-            raise IndexError(f"record {found[wrong][0]} of {count}")
+            self._refuse(found[wrong][0])
         numbers = np.array(found, np.int64)
         numbers[numbers < 0] += count
         return numbers
@@ -216,8 +224,12 @@ class TFRecordFile(_Records):
     def _access(self) -> FileAccess | StreamAccess | RemoteAccess:
         records = self._records
         if records is None:
-            raise ValueError("the file is closed")
+            raise ValueError(f"{self._name}: the file is closed")
         return records
+
+    @property
+    def _name(self) -> str:
+        return show_path(self.path)
 
     def _one(self, number: int) -> bytes:
         records = self._records  # as _access, which takes longer to call
@@ -307,7 +319,7 @@ class TFRecordFiles(_Records):
         """
         kept = self._open
         if kept is None:
-            raise ValueError("the files are closed")
+            raise ValueError(f"{self._name}: the files are closed")
         file = kept.pop(number, None)
         if file is None:
             file = _open_at(self.paths[number], self.indexes[number], self._locations[number])
@@ -320,6 +332,11 @@ class TFRecordFiles(_Records):
     def _one(self, number: int) -> bytes:
         file = bisect_right(self._ends, number)
         return self._file(file)._one(number - self._first_number(file))
+
+    @property
+    def _name(self) -> str:
+        first, *others = map(show_path, self.paths or ["no files"])
+        return f"{first} and {plural(len(others), 'other file')}" if others else first
 
     def _first_number(self, file: int) -> int:
         return self._ends[file - 1] if file else 0

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import contextlib
 from collections.abc import Callable, Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 from tfwire._base.aliases import Compression, DetectedCompressionType, Input, StorageOptions
@@ -49,7 +49,7 @@ class FileReport:
     payload_bytes: int
     shortest: int
     longest: int
-    first: bytes | None
+    first: bytes | None = field(repr=False)  # it may be long
     skipped: SkippedRegions
     file_crc32c: int | None
     receipt: Receipt | None = None
