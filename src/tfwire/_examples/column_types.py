@@ -123,15 +123,13 @@ class BytesColumn:
             offsets = self.offsets[rows.start * size : rows.stop * size + 1]
             return BytesColumn._trusted(self.data, offsets, (rows.stop - rows.start, *row_shape))
         if isinstance(rows, np.ndarray):
-            strings = self.take(
-                (rows[:, None] * size + np.arange(size, dtype=np.int64)).reshape(-1)
-            )
+            numbers = rows[:, None] * size + np.arange(size, dtype=np.int64)
+            strings = self.take(numbers.reshape(-1))
             return BytesColumn._trusted(strings.data, strings.offsets, (len(rows), *row_shape))
-        i = rows
+        offsets = self.offsets[rows * size : (rows + 1) * size + 1]
         if row_shape:
-            offsets = self.offsets[i * size : (i + 1) * size + 1]
             return BytesColumn._trusted(self.data, offsets, row_shape)
-        first, last = self.offsets[i : i + 2].tolist()
+        first, last = offsets.tolist()
         if not 0 <= first <= last <= len(self.data):
             raise ValueError(
                 f"offsets must not decrease and stay within the {len(self.data)} bytes"
@@ -205,8 +203,7 @@ class BytesColumn:
         return equal
 
     def __ne__(self, other: object) -> npt.NDArray[np.bool_]:  # type: ignore[override]  # as arrays
-        different: npt.NDArray[np.bool_] = self.to_numpy() != np.asarray(other, object)
-        return different
+        return ~(self == other)
 
     __hash__: ClassVar[None]  # type: ignore[assignment]  # as of arrays
 
@@ -300,7 +297,7 @@ class SparseTensor(NamedTuple):
             index = indices[outside.any(axis=1).argmax()]
             raise ValueError(f"index {index.tolist()} is outside of the shape {self.shape}")
         padding = (math.prod(self.shape) - len(indices)) * self.dtype.itemsize
-        if max_padding is not None and padding > integer("max_padding", max_padding, 0):
+        if max_padding is not None and padding > max_padding:
             raise ValueError(
                 f"a dense array of shape {self.shape} would hold {padding} bytes of padding; "
                 f"max_padding allows {max_padding}"
@@ -387,16 +384,13 @@ class RaggedTensor:
     @property
     def nested_row_splits(self) -> tuple[IntegerArray, ...]:
         """The row splits of every level, outermost first."""
-        if isinstance(self.values, RaggedTensor):
-            return (self.row_splits, *self.values.nested_row_splits)
-        return (self.row_splits,)
+        inner = self.values.nested_row_splits if isinstance(self.values, RaggedTensor) else ()
+        return (self.row_splits, *inner)
 
     @property
     def flat_values(self) -> Values:
         """The values below all row splits."""
-        if isinstance(self.values, RaggedTensor):
-            return self.values.flat_values
-        return self.values
+        return self.values.flat_values if isinstance(self.values, RaggedTensor) else self.values
 
     @property
     def ragged_rank(self) -> int:
