@@ -1,11 +1,26 @@
-"""A viewer of files that serves in a thread."""
+"""A file, the folder where commands run, and a viewer of files that serves in a thread."""
 
 import threading
 
 import pytest
 
+import tfwire as tfw
+from helpers.command import RECORDS
 from tfwire.view._records import BrowsedFile
 from tfwire.view._server import Viewer
+
+
+@pytest.fixture
+def folder(tmp_path, monkeypatch):
+    """Where the commands run."""
+    monkeypatch.chdir(tmp_path)
+    return tmp_path
+
+
+@pytest.fixture
+def path(folder):
+    tfw.write_records("in", RECORDS)
+    return "in"
 
 
 @pytest.fixture

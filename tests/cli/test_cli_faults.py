@@ -11,26 +11,15 @@ import sys
 import pytest
 
 import tfwire as tfw
-from helpers.command import READING, tfwire_main, words_of
+from helpers.command import READING, RECORDS, tfwire_main, words_of
 from helpers.products import check_each, rotated
 from helpers.reference import frame
 from tfwire._base.text import printable
 
-RECORDS = [tfw.encode_example({"id": i, "name": f"name {i}"}) for i in range(100)]
 NASTY = "\x1b[31m\x07\r\x9b\u202e\u2066\u200b\x7f\nz" + os.fsdecode(b"\xff")
 
 
-@pytest.fixture(autouse=True)
-def folder(tmp_path, monkeypatch):
-    """Where the commands run."""
-    monkeypatch.chdir(tmp_path)
-    return tmp_path
-
-
-@pytest.fixture
-def path(folder):
-    tfw.write_records("in", RECORDS)
-    return "in"
+pytestmark = pytest.mark.usefixtures("folder")
 
 
 def text_of(result):

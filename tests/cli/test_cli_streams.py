@@ -14,23 +14,10 @@ from glob import glob
 import pytest
 
 import tfwire as tfw
-from helpers.command import ENVIRONMENT, heed_interrupts, tfwire_main, words_of
+from helpers.command import ENVIRONMENT, RECORDS, heed_interrupts, tfwire_main, words_of
 from tfwire.cli import main
 
-RECORDS = [tfw.encode_example({"id": i, "name": f"name {i}"}) for i in range(100)]
-
-
-@pytest.fixture(autouse=True)
-def folder(tmp_path, monkeypatch):
-    """Where the commands run."""
-    monkeypatch.chdir(tmp_path)
-    return tmp_path
-
-
-@pytest.fixture
-def path(folder):
-    tfw.write_records("in", RECORDS)
-    return "in"
+pytestmark = pytest.mark.usefixtures("folder")
 
 
 # ---- Standard streams ----------------------------------------------------------------------------

@@ -2,14 +2,10 @@
 
 from __future__ import annotations
 
-import http.client
 import os
 import re
-import signal
 import socket
 import struct
-import subprocess
-import sys
 import threading
 from html import unescape
 from urllib.parse import urlsplit
@@ -17,7 +13,6 @@ from urllib.parse import urlsplit
 import pytest
 
 import tfwire as tfw
-from helpers.command import ENVIRONMENT, heed_interrupts
 from helpers.threads import wait_for
 from helpers.view.viewing import get, jpeg, links
 from tfwire.cli import main
@@ -243,25 +238,3 @@ def test_damage_is_a_red_row_and_is_said(photos, tmp_path, capsys):
     assert 1 == out.read_text().count('<tr class="bad">')
     said = f"tfwire view: {photos}: left out bytes "
     assert [said] == re.findall(f"^{re.escape(said)}", capsys.readouterr().err, re.MULTILINE)
-
-
-def test_the_command_serves_until_it_is_interrupted(photos):
-    command = [sys.executable, "-m", "tfwire", "view", "--no-open", str(photos)]
-    with subprocess.Popen(
-        command,
-        env=ENVIRONMENT,
-        stdout=subprocess.PIPE,
-        stderr=subprocess.PIPE,
-        preexec_fn=heed_interrupts,
-    ) as process:
-        try:
-            url = urlsplit(process.stdout.readline().decode().strip())
-            connection = http.client.HTTPConnection(url.hostname, url.port, timeout=20)
-            connection.request("GET", url.path)
-            assert b"photos" in connection.getresponse().read()
-            connection.close()
-            process.send_signal(signal.SIGINT)
-            _, errors = process.communicate(timeout=20)
-            assert (0, b"") == (process.returncode, errors)
-        finally:
-            process.kill()

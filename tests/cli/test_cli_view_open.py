@@ -91,7 +91,10 @@ def test_the_command_line_of_a_browser_holds_no_token(records, tmp_path):
             process.kill()
 
 
-@pytest.mark.parametrize("browser", ["true %s", "false %s", "/no/such/browser %s"])
+@pytest.mark.parametrize(
+    "browser",
+    ["false %s", *(pytest.param(f"{x} %s", marks=pytest.mark.slow) for x in ("true", "/no/such"))],
+)
 def test_no_file_is_left_by_a_browser_that_does_not_come(records, tmp_path, browser):
     with viewing(records, browser, tmp_path / "log") as process:
         try:

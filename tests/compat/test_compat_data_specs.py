@@ -40,23 +40,6 @@ def test_options_are_accepted_and_others_refused():
     assert merged == options
 
 
-@pytest.mark.parametrize(
-    "build",
-    [
-        lambda: Dataset.range(4).shuffle(4).sparse_batch,
-        lambda: Dataset.from_sparse_tensor_slices,
-        lambda: tf.data.experimental.CsvDataset,
-        lambda: tf.data.experimental.make_batched_features_dataset,
-        lambda: tf.queue.RandomShuffleQueue,
-        lambda: tf.Session().partial_run,
-        lambda: tf.compat.v1.train.Saver,
-    ],
-)
-def test_what_is_missing_names_its_replacement(build):
-    with pytest.raises(AttributeError, match="instead: "):
-        build()
-
-
 def test_specs():
     spec = tf.TensorSpec([None, 2], tf.int64)
     assert spec.is_compatible_with(np.zeros((5, 2), np.int64))
@@ -170,16 +153,6 @@ def test_generated_elements_are_checked(signature, element, words):
     dataset = Dataset.from_generator(lambda: [element], output_signature=signature)
     with pytest.raises(TypeError, match=words):
         list(dataset)
-
-
-def test_generated_bytes_stay_whole():
-    given = [b"a\0", b"\0", b"", b"b\0\0"]
-    dataset = Dataset.from_generator(lambda: given, output_types=tf.string, output_shapes=())
-    assert given == list(dataset.as_numpy_iterator())
-    batches = Dataset.from_generator(
-        lambda: [given], output_signature=tf.TensorSpec([None], tf.string)
-    )
-    assert given == next(batches.as_numpy_iterator()).tolist()
 
 
 def double(x):

@@ -115,7 +115,7 @@ def test_a_closed_writer(tmp_path):
     [
         (lambda: NUMBERS.unbatch(), ValueError),
         (lambda: NUMBERS.rebatch(2), ValueError),
-        (lambda: tf.data.Dataset.from_tensors(([1, 2, 3], [1, 2])).unbatch(), ValueError),
+        (lambda: Dataset.from_tensors(([1, 2, 3], [1, 2])).unbatch(), ValueError),
         (lambda: NUMBERS.concatenate(WORDS), TypeError),
         (lambda: NUMBERS.concatenate(Dataset.zip((NUMBERS,))), TypeError),
         (lambda: Dataset.choose_from_datasets([NUMBERS, WORDS], NUMBERS), TypeError),
@@ -151,3 +151,33 @@ def test_a_compressed_file_of_other_sizes(tmp_path):
     with pytest.raises(tf.errors.DataLossError, match="found 5 bytes") as raised:
         list(tf.data.FixedLengthRecordDataset(tmp_path / "file", 2, compression_type="GZIP"))
     assert (tmp_path / "file", "truncated") == (raised.value.path, raised.value.reason)
+
+
+@pytest.mark.parametrize(
+    ("use", "words"),
+    [
+        (lambda: tf.decode_csv, "csv"),
+        (lambda: tf.string_split, r"tf\.strings\.split"),
+        (lambda: tf.train.AdamOptimizer, "Keras"),
+        (lambda: tf.train.Supervisor, "MonitoredSession"),
+        (lambda: tf.train.get_or_create_global_step, "count"),
+        (lambda: tf.image.adjust_hue, "numpy"),
+        (lambda: tf.strings.ngrams, "bytes"),
+        (lambda: tf.math.top_k, "numpy"),
+        (lambda: tf.train.Message, "Keras"),
+        (lambda: tf.data.TFRecordDataset(tf.compat.v1.placeholder(tf.string)), "not a placeholder"),
+        (lambda: tf.Variable(0), "numpy arrays"),
+        (lambda: tf.RandomShuffleQueue(9, 1, [tf.int32]), "dataset"),
+        (lambda: tf.contrib.slim, "library"),
+        (lambda: tf.keras.utils.get_file("a", "b"), "Keras"),
+        (lambda: tf.compat.v1.get_variable("x"), "numpy arrays"),
+        (lambda: tf.io.nonsense, "porting"),
+        (lambda: Dataset.range(4).shuffle(4).sparse_batch, "instead: "),
+        (lambda: Dataset.from_sparse_tensor_slices, "instead: "),
+        (lambda: tf.data.experimental.make_batched_features_dataset, "instead: "),
+        (lambda: tf.Session().partial_run, "instead: "),
+    ],
+)
+def test_what_is_not_here_says_what_is(use, words):
+    with pytest.raises((AttributeError, TypeError), match=words):
+        use()

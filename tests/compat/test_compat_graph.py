@@ -430,26 +430,6 @@ def test_settings_of_sessions_are_taken():
         v1.no_op().run()
 
 
-@pytest.mark.parametrize(
-    ("use", "words"),
-    [
-        (lambda: tf.decode_csv, "csv"),
-        (lambda: tf.string_split, r"tf\.strings\.split"),
-        (lambda: tf.train.AdamOptimizer, "Keras"),
-        (lambda: tf.train.Supervisor, "MonitoredSession"),
-        (lambda: tf.train.get_or_create_global_step, "count"),
-        (lambda: tf.image.adjust_hue, "numpy"),
-        (lambda: tf.strings.ngrams, "bytes"),
-        (lambda: tf.math.top_k, "numpy"),
-        (lambda: tf.train.Message, "Keras"),
-        (lambda: tf.data.TFRecordDataset(v1.placeholder(tf.string)), "not a placeholder"),
-    ],
-)
-def test_what_is_not_here_says_what_is(use, words):
-    with pytest.raises((AttributeError, TypeError), match=words):
-        use()
-
-
 # ---- Coordinators -------------------------------------------------------------------------------
 
 

@@ -414,19 +414,3 @@ def test_segmentation():
         assert [2] * 12 == [len(sess.run(images)) for _ in range(12)]
         with pytest.raises(tf.errors.OutOfRangeError):
             sess.run(images)
-
-
-@pytest.mark.parametrize(
-    ("use", "replacement"),
-    [
-        (lambda: tf.Variable(0), "numpy arrays"),
-        (lambda: tf.RandomShuffleQueue(9, 1, [tf.int32]), "dataset"),
-        (lambda: tf.contrib.slim, "library"),
-        (lambda: tf.keras.utils.get_file("a", "b"), "Keras"),
-        (lambda: tf.compat.v1.get_variable("x"), "numpy arrays"),
-        (lambda: tf.io.nonsense, "porting"),
-    ],
-)
-def test_what_lies_outside_names_its_replacement(use, replacement):
-    with pytest.raises(AttributeError, match=replacement):
-        use()

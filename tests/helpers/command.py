@@ -100,6 +100,7 @@ def tfwire_main(*words, stdin=b"", cwd=None, encoding="utf-8"):
         return subprocess.CompletedProcess(words, status, out, err)
 
 
+RECORDS = [tfwire.encode_example({"id": i, "name": f"name {i}"}) for i in range(100)]
 # Every subcommand, with IN where a file is read and OUT where one is written.
 READING = {
     "info": ["info", "IN"],

@@ -86,20 +86,26 @@ def test_epochs_are_shuffled_anew(files, workers):
 
 
 @pytest.mark.filterwarnings("ignore:'set_vital' is deprecated")  # called by torchdata
-@pytest.mark.parametrize("workers", [0, 1, 2])
-def test_a_stateful_loader_goes_on_where_it_was(files, workers):
-    def loader():
-        dataset = TFRecordIterableDataset(batches(files, shuffled=True, size=20))
+@pytest.mark.parametrize(
+    ("workers", "threads"),
+    [*((workers, (1, 1)) for workers in (0, 1, 2)), (0, (1, 2)), (0, (2, 1)), (0, (2, 3))],
+)
+def test_a_stateful_loader_goes_on_where_it_was(files, workers, threads):
+    """A state does not depend on threads."""
+
+    def loader(num_threads):
+        dataset = batches(files, shuffled=True, size=20)
+        dataset = TFRecordIterableDataset(dataset, num_threads=num_threads)
         return StatefulDataLoader(dataset, batch_size=None, num_workers=workers)
 
-    whole = loader()
+    whole = loader(threads[0])
     elements = iter(whole)
     for _ in range(17):
         next(elements)
     state = whole.state_dict()
     rest = ids_of(elements)
     assert rest
-    resumed = loader()
+    resumed = loader(threads[1])
     resumed.load_state_dict(state)
     assert rest == ids_of(resumed)
 
@@ -131,41 +137,15 @@ def test_threads_of_ranks_and_workers_share_the_records(files):
     assert list(range(COUNT)) == sorted(seen)
 
 
-@pytest.mark.filterwarnings("ignore:'set_vital' is deprecated")  # called by torchdata
-@pytest.mark.parametrize("threads", [(1, 2), (2, 1), (2, 3)])
-def test_a_state_does_not_depend_on_threads(files, threads):
-    def loader(num_threads):
-        dataset = batches(files, shuffled=True, size=20)
-        return StatefulDataLoader(
-            TFRecordIterableDataset(dataset, num_threads=num_threads), batch_size=None
-        )
-
-    whole = loader(threads[0])
-    elements = iter(whole)
-    for _ in range(17):
-        next(elements)
-    state = whole.state_dict()
-    rest = ids_of(elements)
-    assert rest
-    resumed = loader(threads[1])
-    resumed.load_state_dict(state)
-    assert rest == ids_of(resumed)
-
-
-@pytest.mark.parametrize("shuffled", [False, True])
-def test_errors_of_threads_reach_the_user(files, shuffled):
+@pytest.mark.parametrize(
+    ("shuffled", "threads", "workers"), [(False, 2, 0), (True, 2, 0), (False, 1, 1)]
+)
+def test_errors_of_threads_and_workers_reach_the_user(files, shuffled, threads, workers):
     dataset = tfw.TFRecordDataset(files)
     dataset = dataset.shuffle(100, seed=1) if shuffled else dataset
     dataset = dataset.batch(10).parse_example({"other": tfw.FixedLenFeature([], tfw.int64)})
-    loader = DataLoader(TFRecordIterableDataset(dataset, num_threads=2), batch_size=None)
-    with pytest.raises(tfw.ParseError, match="other"):
-        list(loader)
-
-
-def test_errors_of_a_worker_reach_the_user(files):
-    spec = {"other": tfw.FixedLenFeature([], tfw.int64)}
-    dataset = tfw.TFRecordDataset(files).batch(10).parse_example(spec)
-    loader = DataLoader(TFRecordIterableDataset(dataset), batch_size=None, num_workers=1)
+    dataset = TFRecordIterableDataset(dataset, num_threads=threads)
+    loader = DataLoader(dataset, batch_size=None, num_workers=workers)
     with pytest.raises(tfw.ParseError, match="other"):
         list(loader)
 

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 import torch
 from sample import COUNT, SPEC, columns
-from torch.utils.data import DataLoader, DistributedSampler, default_collate
+from torch.utils.data import DataLoader, DistributedSampler
 
 import tfwire as tfw
 from tfwire.torch import TFRecordMapDataset, as_tensors
@@ -89,13 +89,6 @@ def test_a_collate_function_of_the_user_sees_the_items(files):
     assert [2, 3] == next(iter(loader))
 
 
-def test_items_may_be_collated_by_hand(files):
-    dataset = TFRecordMapDataset(files, SPEC)
-    batch = default_collate([dataset[3], dataset[5]])
-    assert [3, 5] == batch["id"].tolist()
-    assert [b"name 3", b"name 5"] == batch["name"]
-
-
 def test_without_a_specification_items_are_bytes(files):
     dataset = TFRecordMapDataset(files)
     (batch,) = DataLoader(dataset, batch_size=COUNT, num_workers=1)
@@ -107,26 +100,6 @@ def test_errors_of_a_worker_reach_the_user(files):
     loader = DataLoader(TFRecordMapDataset(files, spec), batch_size=10, num_workers=1)
     with pytest.raises(tfw.ParseError, match="other"):
         list(loader)
-
-
-def test_columns_of_varying_length_pass_workers(tmp_path):
-    path = tmp_path / "data"
-    with tfw.TFRecordWriter(path) as writer:
-        writer.write_many([{"at": [1, 2], "tags": [1, 2]}, {"at": [3], "tags": [3]}])
-    spec = {
-        "sparse": tfw.SparseFeature("at", "at", tfw.int64, size=9),
-        "ragged": tfw.RaggedFeature(tfw.int64, "tags"),
-    }
-    (batch,) = DataLoader(TFRecordMapDataset(path, spec), batch_size=2, num_workers=1)
-    assert [[1, 2], [3]] == batch["ragged"].to_list()
-    nested = torch.nested.nested_tensor_from_jagged(
-        batch["ragged"].values, batch["ragged"].row_splits
-    )
-    assert [[1, 2], [3]] == [row.tolist() for row in nested.unbind()]
-    sparse = batch["sparse"]
-    shape = tuple(sparse.dense_shape)
-    dense = torch.sparse_coo_tensor(sparse.indices.T, sparse.values, shape, check_invariants=True)
-    assert [[0, 1, 2, 0, 0, 0, 0, 0, 0], [0, 0, 0, 3, 0, 0, 0, 0, 0]] == dense.to_dense().tolist()
 
 
 def test_tensors_share_memory_where_they_can():

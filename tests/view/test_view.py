@@ -272,23 +272,30 @@ def test_a_search_ends_in_time(numbers):
     assert [1] == shown(file.page(page.next, 1))
 
 
+@pytest.fixture
+def longest(monkeypatch):
+    """The length from which records are too long to show."""
+    monkeypatch.setattr("tfwire.view._records.LONGEST_RECORD", 64_000)
+    return 64_000
+
+
 @pytest.mark.filterwarnings("ignore::tfwire.TfwireWarning")
-def test_long_records_are_named_and_not_read(tmp_path):
+def test_long_records_are_named_and_not_read(tmp_path, longest):
     path = tmp_path / "long.tfrecord"
-    tfw.write_records(path, [b"a", bytes(65 << 20), b"b"])
+    tfw.write_records(path, [b"a", bytes(longest + 1), b"b"])
     page = BrowsedFile(str(path)).page(RecordPosition(), 10)
     assert ["other", "long", "other"] == [record.kind for record in page.records]
-    assert 65 << 20 == page.records[1].size
+    assert longest + 1 == page.records[1].size
     tags = Tags(frozen(path))
-    assert "68,157,440 bytes: too long to show" in tags.text
+    assert "64,001 bytes: too long to show" in tags.text
     assert ["other"] * 3 == [row["class"] for row in tags.of("tr") if "class" in row]
 
 
 @pytest.mark.filterwarnings("ignore::tfwire.TfwireWarning")
-@pytest.mark.parametrize("lost", [0, 1, 60 << 20])
-def test_a_long_record_that_is_cut_off_is_damage(tmp_path, lost):
+@pytest.mark.parametrize("lost", [0, 1, 60_000])
+def test_a_long_record_that_is_cut_off_is_damage(tmp_path, longest, lost):
     path = tmp_path / "long.tfrecord"
-    tfw.write_records(path, [b"a", bytes(65 << 20)])
+    tfw.write_records(path, [b"a", bytes(longest + 1)])
     os.truncate(path, path.stat().st_size - lost)
     _, last = BrowsedFile(str(path)).page(RecordPosition(), 10).records
     assert ("damage" if lost else "long") == last.kind
