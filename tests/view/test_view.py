@@ -17,8 +17,7 @@ from tfwire._records.reading.damage import RecordPosition
 from tfwire.view import as_html
 from tfwire.view._budget import Budget
 from tfwire.view._frozen import frozen_page
-from tfwire.view._records import BrowsedFile, FeatureName
-from tfwire.view._search import search_for
+from tfwire.view._records import BrowsedFile, FeatureName, search_for
 from tfwire.view._summary import FeatureSummary
 
 HOSTILE = "<script>alert(1)</script>\x1b[31m\u202e\"'&"

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ast
 import re
 from html import unescape
 from typing import ClassVar
@@ -12,6 +13,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings, strategies as st
 
 import tfwire as tfw
+from helpers.paths import PACKAGE
 from helpers.view.hostile_records import (
     bomb,
     boxes,
@@ -26,6 +28,7 @@ from tfwire._parsing.infer import InferredSchema
 from tfwire.view import _display as display, _frozen as frozen, as_html
 from tfwire.view._budget import RECORD_LIMITS, Budget
 from tfwire.view._frozen import frozen_page
+from tfwire.view._html import element, join
 from tfwire.view._media import find_media
 from tfwire.view._records import BrowsedFile
 from tfwire.view._server import Viewer
@@ -318,3 +321,21 @@ def test_a_record_that_is_too_long_is_named(tmp_path, monkeypatch, options):
             page = as_html(records)
         expected = 2 * (2 if isinstance(records, tfw.TFRecordFiles) else 1)
         assert expected == page.count("bytes: too long to show")
+
+
+def test_elements_escape_what_is_not_html():
+    made = element(
+        "a", "<b>&\x1b", element("i", 1), ["<", join("&")], href='"<', hidden=True, id=None
+    )
+    assert '<a href="&quot;&lt;" hidden>&lt;b&gt;&amp;\\x1b<i>1</i>&lt;&amp;</a>' == made
+    assert element("p", str(made)) != element("p", made) == f"<p>{made}</p>"
+
+
+def test_pages_are_made_of_elements():
+    """No text of a module is a tag: whatever a page shows goes through the one helper."""
+    for path in (PACKAGE / "view").glob("*.py"):
+        tree = ast.parse(path.read_text(encoding="utf-8"))
+        texts = {str(node.value) for node in ast.walk(tree) if isinstance(node, ast.Constant)}
+        docstrings = {text for text in texts if "\n\n" in text}
+        found = {text for text in texts - docstrings if re.search("<[a-z/!]", text)}
+        assert found <= {"<img ", "<!DOCTYPE html>\n", "</"}, path

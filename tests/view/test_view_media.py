@@ -10,7 +10,8 @@ from PIL import Image
 
 from helpers.view.viewing import encoded, wav
 from tfwire.view._budget import Budget
-from tfwire.view._media import find_media, png_of_pixels, raw_image_shape
+from tfwire.view._media import find_media
+from tfwire.view._pictures import png_of_pixels, raw_image_shape
 
 pytestmark = pytest.mark.outside_c
 

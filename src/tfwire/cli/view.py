@@ -147,9 +147,9 @@ def in_browser(viewer: Viewer) -> Iterator[None]:
 
     folder = Path(tempfile.mkdtemp(prefix="tfwire-view-"))  # which only its owner may enter
     try:
-        address = viewer.entrance(lambda: shutil.rmtree(folder, ignore_errors=True))
+        text = viewer.entrance_page(lambda: shutil.rmtree(folder, ignore_errors=True))
         page = folder / "open.html"
-        _write_private(page, _leading_to(address))
+        _write_private(page, text)
         # A browser in the terminal keeps its caller waiting, and needs the pages meanwhile.
         threading.Thread(target=_open, args=(page.as_uri(),), daemon=True).start()
         yield
@@ -161,18 +161,6 @@ def _write_private(path: Path, text: str) -> None:
     descriptor = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
     with open(descriptor, "w", encoding="utf-8") as file:
         file.write(text)
-
-
-def _leading_to(address: str) -> str:
-    import html
-
-    place = html.escape(address)
-    return (
-        '<!DOCTYPE html>\n<html lang="en"><head><meta charset="utf-8"><title>tfwire view</title>'
-        f'<meta name="referrer" content="no-referrer">'
-        f'<meta http-equiv="refresh" content="0;url={place}"></head>'
-        f'<body><p><a href="{place}">tfwire view</a></p></body></html>\n'
-    )
 
 
 def _open(address: str) -> None:

@@ -9,10 +9,11 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from typing import Protocol
+from typing import Protocol, TypeVar
 
 from tfwire._interface.contents import Extent
 
+Text = TypeVar("Text", bound=str)
 RECORD_LIMITS = Extent(features=1000, objects=200_000, num_bytes=64 << 20)
 """What is decoded of a record, whatever it holds."""
 
@@ -70,7 +71,7 @@ class Allowance:
         """Spends what is there already."""
         self.spent += amount
 
-    def write(self, make: Callable[[], str]) -> str:
+    def write(self, make: Callable[[], Text]) -> Text:
         """Text, whose parts may have spent some of it while it was made."""
         before = self.spent
         text = make()

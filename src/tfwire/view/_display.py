@@ -21,13 +21,17 @@ from tfwire import (
 from tfwire._interface.messages import integer, plural
 from tfwire.view._budget import Budget
 from tfwire.view._html import (
+    Html,
     bytes_text,
     cell,
-    escaped,
+    element,
     html_table,
+    join,
     not_read,
     number,
     row_of_cells,
+    shown_text,
+    small,
     title,
     too_long,
 )
@@ -67,10 +71,10 @@ def as_html(value: object, max_rows: int = 20) -> str:
         '<div><table><thead><tr><th></th'
     """
     max_rows = integer("max_rows", max_rows, 0)
-    return f"<div>{_shown(value, max_rows, Budget.of_cell())}</div>"
+    return str(element("div", _shown(value, max_rows, Budget.of_cell())))
 
 
-def _shown(value: Any, max_rows: int, budget: Budget) -> str:
+def _shown(value: Any, max_rows: int, budget: Budget) -> Html:
     if isinstance(value, (TFRecordFile, TFRecordFiles)):
         return _records(value, max_rows, budget)
     if isinstance(value, InferredSchema):
@@ -88,9 +92,9 @@ def _type(value: object) -> str:
     return type(value).__name__
 
 
-def _rows(rows: Iterable[Callable[[], list[str]]], budget: Budget) -> list[str]:
+def _rows(rows: Iterable[Callable[[], list[object]]], budget: Budget) -> list[Html]:
     """Rows of cells, as many as there is room for."""
-    found: list[str] = []
+    found: list[Html] = []
     for row in rows:
         if found and budget.html.is_spent:
             break
@@ -101,7 +105,7 @@ def _rows(rows: Iterable[Callable[[], list[str]]], budget: Budget) -> list[str]:
 # ---- Records ------------------------------------------------------------------------------------
 
 
-def _records(records: TFRecordFile | TFRecordFiles, max_rows: int, budget: Budget) -> str:
+def _records(records: TFRecordFile | TFRecordFiles, max_rows: int, budget: Budget) -> Html:
     """The first records, decoded without a specification."""
     found: list[Record] = []
     while len(found) < min(max_rows, len(records)) and not budget.is_full:
@@ -137,57 +141,58 @@ def _size(records: TFRecordFile | TFRecordFiles, number: int) -> int:
     return 0
 
 
-def _cells(record: Record, names: Sequence[FeatureName], budget: Budget) -> list[str]:
-    row = [str(record.number)]
+def _cells(record: Record, names: Sequence[FeatureName], budget: Budget) -> list[object]:
+    row: list[object] = [record.number]
     if record.kind == "damage":
-        row.append(escaped(record.reason, 400))
+        row.append(shown_text(record.reason, 400))
     if record.kind == "long":
         row.append(too_long(record))
     if record.kind == "other":
-        row.append(f"not an Example: {bytes_text(record.payload)}")
+        row.append(join("not an Example: ", bytes_text(record.payload)))
     for name in names:
         steps = record.steps(name)
         value = steps if steps is None or name.is_list else steps[0]
-        row.append("" if value is None else _feature(value, budget) + not_read(record, name))
+        row.append("" if value is None else join(_feature(value, budget), not_read(record, name)))
     return row
 
 
-def _feature(values: Any, budget: Budget) -> str:
+def _feature(values: Any, budget: Budget) -> Html:
     """The values of a feature; a single one as it is."""
     return cell(values[0] if len(values) == 1 else values, budget)
 
 
-def _caption(what: str, shown: int, total: int, num_columns: int) -> str:
-    parts = [escaped(what)]
+def _caption(what: str, shown: int, total: int, num_columns: int) -> Html:
+    parts = [shown_text(what)]
     if shown < total:
-        parts.append(f"{plural(shown, 'row')} of {total:,}")
+        parts.append(join(f"{plural(shown, 'row')} of {total:,}"))
     if num_columns > _COLUMNS_OF_TABLE:
-        parts.append(f"{_COLUMNS_OF_TABLE} columns of {num_columns:,}")
-    return "; ".join(parts)
+        parts.append(join(f"{_COLUMNS_OF_TABLE} columns of {num_columns:,}"))
+    return Html("; ".join(parts))
 
 
 # ---- Columns ------------------------------------------------------------------------------------
 
 
-def _batch(columns: Mapping[Any, Any], max_rows: int, budget: Budget) -> str:
+def _batch(columns: Mapping[Any, Any], max_rows: int, budget: Budget) -> Html:
     names = list(islice(columns, _COLUMNS_OF_TABLE))
     shown = [columns[name] for name in names]
     total = max(map(_num_rows, shown), default=0)
     lengths = [min(max_rows, _num_rows(column)) if _has_rows(column) else 1 for column in shown]
     values = [_row_of(column, length) for column, length in zip(shown, lengths, strict=True)]
 
-    def cells(i: int) -> list[str]:
-        row = [str(i)]
+    def cells(i: int) -> list[object]:
+        row: list[object] = [i]
         for value, length in zip(values, lengths, strict=True):
             row.append(cell(value(i), budget) if i < length else "")
         return row
 
     rows = _rows((partial(cells, i) for i in range(max(lengths, default=0))), budget)
-    titles = ["", *(f"{escaped(str(name), 60)}<br>{_kind(columns[name])}" for name in names)]
+    line_end = element("br")
+    kinds = [join(shown_text(str(name), 60), line_end, _kind(columns[name])) for name in names]
     note = f"{plural(len(rows), 'row')} of {total:,}" if len(rows) < total else ""
     if len(columns) > len(names):
         note += f" {_COLUMNS_OF_TABLE} columns of {len(columns):,}"
-    return html_table(titles, rows, note)
+    return html_table(["", *kinds], rows, note)
 
 
 def _has_rows(column: Any) -> bool:
@@ -200,14 +205,14 @@ def _num_rows(column: Any) -> int:
     return len(column) if getattr(column, "shape", ()) else 1
 
 
-def _kind(column: Any) -> str:
+def _kind(column: Any) -> Html:
     """The dtype and shape of a column."""
     dtype = getattr(column, "dtype", getattr(getattr(column, "values", None), "dtype", "string"))
     shape = getattr(column, "shape", None)
     if isinstance(column, SparseTensor):
         shape = tuple(map(int, column.dense_shape))
     text = str(dtype).replace("object", "string")
-    return f"<small>{escaped(text)} {escaped(str(shape))}</small>" if shape is not None else ""
+    return Html() if shape is None else small(shown_text(text), " ", shown_text(str(shape)))
 
 
 def _row_of(column: Any, count: int) -> Callable[[int], Any]:
@@ -225,7 +230,7 @@ def _row_of(column: Any, count: int) -> Callable[[int], Any]:
 # ---- Specifications -----------------------------------------------------------------------------
 
 
-def _schema(schema: InferredSchema, budget: Budget) -> str:
+def _schema(schema: InferredSchema, budget: Budget) -> Html:
     parts = (
         ("", schema, schema.statistics),
         ("[]", schema.sequence_features, schema.sequence_statistics),
@@ -242,29 +247,29 @@ def _schema(schema: InferredSchema, budget: Budget) -> str:
     return html_table(["feature", "specification", "present", "values"], rows, "; ".join(notes))
 
 
-def _specification(name: str, mark: str, feature: Any, seen: Any, num_records: int) -> list[str]:
+def _specification(name: str, mark: str, feature: Any, seen: Any, num_records: int) -> list[object]:
     share = counts = ""
     if seen is not None and num_records:
         share = f"{100 * seen.present / num_records:.3g} %"
         counts = number(seen.min_count)
         if seen.max_count != seen.min_count:
             counts += f" to {seen.max_count:,}"
-    return [escaped(name, 60) + mark, escaped(repr(feature)), share, counts]
+    return [join(shown_text(name, 60), mark), shown_text(repr(feature)), share, counts]
 
 
-def _dataset(dataset: Any, budget: Budget) -> str:
+def _dataset(dataset: Any, budget: Budget) -> Html:
     """The structure of the elements; nothing is read."""
     leaves = _leaves("", dataset.element_spec)
     found = [partial(_leaf, name, leaf) for name, leaf in leaves]
     rows = _rows(found, budget)
-    note = escaped(repr(dataset), 120)
+    note = shown_text(repr(dataset), 120)
     if len(rows) < len(found):
-        note += f"; {plural(len(rows), 'part')} of {len(found):,}"
+        note = join(note, f"; {plural(len(rows), 'part')} of {len(found):,}")
     return html_table(["element", "dtype and shape"], rows, note)
 
 
-def _leaf(name: str, leaf: Any) -> list[str]:
-    return [escaped(name, 60), escaped(str(leaf))]
+def _leaf(name: str, leaf: Any) -> list[object]:
+    return [shown_text(name, 60), shown_text(str(leaf))]
 
 
 def _leaves(name: str, spec: Any) -> list[tuple[str, Any]]:

@@ -9,9 +9,9 @@ from typing import NamedTuple
 from tfwire import RecordPosition, SkippedRegion, SkippedRegions
 from tfwire._interface.messages import plural
 from tfwire.view._budget import Allowance, Budget
-from tfwire.view._html import escaped
+from tfwire.view._html import Html, element, facts, join, shown_text
 from tfwire.view._media import data_uri
-from tfwire.view._page import document, feature_summary, record_table, record_view
+from tfwire.view._page import document, feature_summary, key_help, record_table, record_view
 from tfwire.view._pictures import Look, Picture, first_picture, picture_of_payload
 from tfwire.view._records import BrowsedFile, Record, place_after
 from tfwire.view._summary import FeatureSummary
@@ -54,19 +54,16 @@ def frozen_page(
             parts.append(_file_part(sample, pictures, corners))
     if budget.effort.refused:
         masks = plural(budget.effort.refused, "gray picture")
-        parts.append(f'<p class="facts">{masks} not searched for the classes of a mask</p>')
+        parts.append(facts(f"{masks} not searched for the classes of a mask"))
     if len(files) > len(samples):
-        more = plural(len(files) - len(samples), "more file")
-        parts.append(f'<p class="facts">{more} not shown</p>')
+        parts.append(facts(f"{plural(len(files) - len(samples), 'more file')} not shown"))
     names = files[0].name if len(files) == 1 else plural(len(files), "file")
-    tools = (
-        '<nav><a rel="up" href="#f0">records</a>'
-        '<input type="search" data-rows placeholder="filter rows" aria-label="filter rows">'
-        '<small class="keys"><kbd>/</kbd> filter <kbd>j</kbd> <kbd>k</kbd> rows '
-        "<kbd>Enter</kbd> open <kbd>Escape</kbd> back</small></nav>"
-    )
-    header = f"<h1>{escaped(names)}</h1>{tools}"
-    text = document(names, header, "".join(parts), policy=True)
+    back = element("a", "records", rel="up", href="#f0")
+    label = {"placeholder": "filter rows", "aria_label": "filter rows"}
+    search = element("input", type="search", data_rows=True, **label)
+    keys = key_help({"/": "filter", "j": "", "k": "rows", "Enter": "open", "Escape": "back"})
+    header = join(element("h1", shown_text(names)), element("nav", back, search, keys))
+    text = document(names, header, join(parts), policy=True)
     return FrozenPage(text, [_damage(sample) for sample in samples])
 
 
@@ -149,21 +146,21 @@ class _Embedded:
                 if picture is not None and (picture.media.num_pixels or picture.media.is_sound):
                     self._take(_key(sample.number, picture), picture)
 
-    def source(self, file: int, picture: Picture) -> str:
-        """The picture itself, or where in the page it is; empty if it does not fit."""
+    def source(self, file: int, picture: Picture) -> dict[str, str]:
+        """The picture itself, or where in the page it is; nothing if it does not fit."""
         key = _key(file, picture)
         if key in self._embedded:
-            return f'data-copy="p{self._reserved[key]}"'
+            return {"data_copy": f"p{self._reserved[key]}"}
         if key not in self._reserved and not self._take(key, picture):
-            return ""
+            return {}
         html = self.budget.html
         if 4 * len(picture.contents) // 3 > html.left:
-            return ""
+            return {}
         address = data_uri(picture.media, picture.file(self.budget.effort))
         if not html.take(len(address)):
-            return ""
+            return {}
         self._embedded.add(key)
-        return f'id="p{self._reserved[key]}" src="{address}"'
+        return {"id": f"p{self._reserved[key]}", "src": address}
 
     def _take(self, key: tuple[object, ...], picture: Picture) -> bool:
         if not self._bytes.take(len(picture.contents)):
@@ -176,11 +173,11 @@ def _key(file: int, picture: Picture) -> tuple[object, ...]:
     return file, picture.number, picture.name, picture.step, picture.item
 
 
-def _file_part(sample: _Sample, pictures: _Embedded, corners: tuple[str, ...]) -> str:
+def _file_part(sample: _Sample, pictures: _Embedded, corners: tuple[str, ...]) -> Html:
     number, file, records = sample.number, sample.file, sample.records
     shown: set[int] = set()  # records that have a section
 
-    def source(picture: Picture) -> str:
+    def source(picture: Picture) -> dict[str, str]:
         return pictures.source(number, picture)
 
     def link(record: Record) -> str:
@@ -203,19 +200,18 @@ def _file_part(sample: _Sample, pictures: _Embedded, corners: tuple[str, ...]) -
         notes.append(f"{plural(len(records) - num_rows, 'more record')} not shown")
     if len(sections) < len(readable):
         notes.append(f"{plural(len(readable) - len(sections), 'record')} not shown alone")
-    head = f'<h2 id="f{number}">{escaped(file.name)}</h2><p class="facts">{_facts(sample)}</p>'
-    note = f'<p class="facts">{"; ".join(notes)}</p>' if notes else ""
-    features = feature_summary(sample.summary, html)
-    return "".join([head, table, note, "<h2>Features</h2>", features, *sections])
+    head = element("h2", shown_text(file.name), id=f"f{number}")
+    features = element("h2", "Features"), feature_summary(sample.summary, html)
+    return join(head, facts(_facts(sample)), table, facts("; ".join(notes)), *features, sections)
 
 
 def _facts(sample: _Sample) -> str:
     size = sample.file.size
-    facts = [plural(size, "byte")] if size is not None else []
+    found = [plural(size, "byte")] if size is not None else []
     count = "all" if sample.next is None else "the first"
-    return "; ".join([*facts, f"{count} {plural(len(sample.records), 'record')}"])
+    return "; ".join([*found, f"{count} {plural(len(sample.records), 'record')}"])
 
 
-def _section(file: int, record: Record, look: Look) -> str:
-    title = f'<h2 id="f{file}r{record.number}">Record {record.number:,}</h2>'
-    return f"<section>{title}{record_view(record, look)}</section>"
+def _section(file: int, record: Record, look: Look) -> Html:
+    title = element("h2", f"Record {record.number:,}", id=f"f{file}r{record.number}")
+    return element("section", title, record_view(record, look))

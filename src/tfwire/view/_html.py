@@ -1,9 +1,11 @@
-"""Values as HTML. All text that comes from files is escaped here."""
+"""HTML, and values as HTML. Whatever becomes a part of an element goes through here, and is escaped
+unless it is ``Html``, which only this module makes of text.
+"""
 
 from __future__ import annotations
 
 import html
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -11,7 +13,7 @@ import numpy as np
 from tfwire import BytesColumn, RaggedTensor
 from tfwire._interface.messages import plural, printable, shorten
 from tfwire.view._budget import Budget
-from tfwire.view._media import Media, data_uri, find_media
+from tfwire.view._media import Media, data_uri, find_media, readable_text
 from tfwire.view._records import FeatureName, Record
 
 _TEXT_CHARACTERS = 160  # characters
@@ -22,14 +24,64 @@ _THUMBNAIL = 128  # pixels
 _AROUND_PICTURE = 160  # characters of HTML
 
 
-def escaped(text: str, longest: int = _TEXT_CHARACTERS) -> str:
-    """Text for HTML: control and bidirectional characters as Python writes them, and shortened."""
-    return html.escape(shorten(printable(text[: 4 * longest]), longest))
+_WITHOUT_END = {"br", "img", "input", "meta"}  # elements that have no end
 
 
-def title(name: FeatureName, longest: int) -> str:
+class Html(str):
+    """Text of HTML, in which all that needs it is escaped already."""
+
+    __slots__ = ()
+
+
+def join(*parts: object) -> Html:
+    """Parts one after the other: HTML as it is, lists part by part, all else as text."""
+    return Html("".join(map(_as_html, parts)))
+
+
+def _as_html(part: object) -> str:
+    if isinstance(part, Html):
+        return part
+    return join(*part) if isinstance(part, list) else html.escape(printable(str(part)))
+
+
+def element(name: str, /, *content: object, **attributes: object) -> Html:
+    """An element.
+
+    Args:
+        name: Of the element.
+        content: Parts, as for join.
+        attributes: With _ for -, and one after a word of Python: class_. One that is True has no
+            value; one that is False or None is left out.
+    """
+    words = [name]
+    for key, value in attributes.items():
+        word = key.rstrip("_").replace("_", "-")
+        if value is True:
+            words.append(word)
+        elif value is not None and value is not False:
+            words.append(f'{word}="{_as_html(value)}"')
+    start = Html(f"<{' '.join(words)}>")
+    return start if name in _WITHOUT_END else Html(f"{start}{join(*content)}</{name}>")
+
+
+def small(*content: object, class_: str | None = None) -> Html:
+    """What is said beside the values."""
+    return element("small", *content, class_=class_)
+
+
+def facts(text: str) -> Html:
+    """A line about what is shown; nothing if there is nothing to say."""
+    return element("p", text, class_="facts") if text else Html()
+
+
+def shown_text(text: str, longest: int = _TEXT_CHARACTERS) -> Html:
+    """Text, shortened; control and bidirectional characters as Python writes them."""
+    return Html(html.escape(shorten(printable(text[: 4 * longest]), longest)))
+
+
+def title(name: FeatureName, longest: int) -> Html:
     """The name of a feature; [] marks a feature list."""
-    return escaped(name.text, longest) + "[]" * name.is_list
+    return join(shown_text(name.text, longest), "[]" * name.is_list)
 
 
 def number(value: Any) -> str:
@@ -37,29 +89,17 @@ def number(value: Any) -> str:
     return str(value) if isinstance(value, (int, np.integer)) else f"{value:.7g}"
 
 
-def bytes_text(contents: bytes, longest: int = _TEXT_CHARACTERS) -> str:
+def bytes_text(contents: bytes, longest: int = _TEXT_CHARACTERS) -> Html:
     """A byte string: as text if it is, else its first bytes in hexadecimal."""
     text = readable_text(contents, 4 * longest)
     if text is not None:
-        return f'<span class="s">{escaped(text, longest)}</span>'
-    shown = contents[:_PREVIEW_BYTES].hex(" ")
+        return element("span", shown_text(text, longest), class_="s")
     more = " ..." if len(contents) > _PREVIEW_BYTES else ""
-    return f'<span class="b">{shown}{more}</span> <small>{plural(len(contents), "byte")}</small>'
+    first = element("span", contents[:_PREVIEW_BYTES].hex(" "), more, class_="b")
+    return join(first, " ", small(plural(len(contents), "byte")))
 
 
-def readable_text(contents: bytes, most: int = 4 * _TEXT_CHARACTERS) -> str | None:
-    """The first ``most`` bytes as UTF-8; None unless they are, with few control characters."""
-    try:
-        text = contents[:most].decode()
-    except UnicodeDecodeError as error:
-        if len(contents) <= most or error.start < most - 3:  # else a character that was cut
-            return None
-        text = contents[: error.start].decode()
-    controls = sum(not c.isprintable() and c not in "\t\r\n" for c in text)
-    return text if controls * 8 <= len(text) else None
-
-
-def values_text(values: Any, most: int = _MOST_VALUES) -> str:
+def values_text(values: Any, most: int = _MOST_VALUES) -> Html:
     """The first values of a feature, of an array or of a row of a column, without pictures."""
     first: Any
     if isinstance(values, np.ndarray):
@@ -68,13 +108,13 @@ def values_text(values: Any, most: int = _MOST_VALUES) -> str:
         count = len(values)
         first = [_first_values(values[i]) for i in range(min(count, most))]
     if not count:
-        return "<small>no values</small>"
+        return small("no values")
     if isinstance(values, np.ndarray) and values.dtype.kind in "iuf":
-        text = f'<span class="n">{", ".join(map(number, first))}</span>'
+        text = element("span", ", ".join(map(number, first)), class_="n")
     else:
         longest = _TEXT_CHARACTERS if count == 1 else _TEXT_CHARACTERS // 4
-        text = ", ".join(_value_text(value, longest) for value in first)
-    return f"{text} ... <small>{count:,} values</small>" if count > most else text
+        text = Html(", ".join(_value_text(value, longest) for value in first))
+    return join(text, " ... ", small(f"{count:,} values")) if count > most else text
 
 
 def _first_values(value: Any) -> Any:
@@ -88,14 +128,14 @@ def _first_values(value: Any) -> Any:
     return found if len(value) <= _VALUES_OF_ROW else [*found, "..."]
 
 
-def not_read(record: Record, name: FeatureName) -> str:
+def not_read(record: Record, name: FeatureName) -> Html:
     """What is to be said of values that were left out before the record was decoded."""
     cut = record.cuts.get(name)
     if cut is None:
-        return ""
+        return Html()
     counts = ((cut.steps, "more step"), (cut.values, "more value"))
     more = ", ".join(plural(count, noun) for count, noun in counts if count)
-    return f" <small>and {more}, not read</small>"
+    return join(" ", small(f"and {more}, not read"))
 
 
 def too_long(record: Record) -> str:
@@ -103,34 +143,39 @@ def too_long(record: Record) -> str:
     return f"{plural(record.size, 'byte')}: too long to show"
 
 
-def _value_text(value: Any, longest: int) -> str:
+def _value_text(value: Any, longest: int) -> Html:
     """A value that need not be of an Example: a column may be any array of numpy's."""
     if isinstance(value, bytes):
         return bytes_text(value, longest)
     if isinstance(value, str):
-        return f'<span class="s">{escaped(value, longest)}</span>'
-    return escaped(str(value), longest)
+        return element("span", shown_text(value, longest), class_="s")
+    return shown_text(str(value), longest)
 
 
-def image(media: Media, source: str, boxes: str = "", most: int = 0) -> str:
+def image(media: Media, source: Mapping[str, str], boxes: object = "", most: int = 0) -> Html:
     """A picture or a sound.
 
     Args:
         media: What it is.
-        source: The attributes of HTML that say where the page loads it.
-        boxes: HTML to lay over it.
+        source: The attributes that say where the page loads it.
+        boxes: What lies over it.
         most: Its largest width and height in pixels; 0: as it is, or as the page's style says.
     """
     if media.is_sound:
-        return f'<audio controls preload="none" {source}></audio>'
+        return element("audio", controls=True, preload="none", **source)
     scale = min(1, most / max(media.width, media.height)) if most else 1
     width, height = (max(1, round(side * scale)) for side in (media.width, media.height))
-    size = f'width="{width}" height="{height}"'
-    picture = f'<img loading="lazy" alt="{media.title}" {size} {source}>'
-    return f'<span class="p">{picture}{boxes}</span>'
+    size = {"width": width, "height": height}
+    picture = element("img", loading="lazy", alt=media.title, **size, **source)
+    return element("span", picture, boxes, class_="p")
 
 
-def cell(value: Any, budget: Budget) -> str:
+def not_shown(media: Media, size: int) -> Html:
+    """A picture in words."""
+    return join(media.title, " ", small(f"{plural(size, 'byte')}, not shown"))
+
+
+def cell(value: Any, budget: Budget) -> Html:
     """One entry of a column, within a page of its own: pictures are part of it."""
     if isinstance(value, bytes):
         return _bytes_cell(value, budget)
@@ -138,32 +183,33 @@ def cell(value: Any, budget: Budget) -> str:
         if value.ndim == 0:
             return cell(value[()], budget)
         shape = " x ".join(map(str, value.shape)) if value.ndim > 1 else ""
-        note = f" <small>{shape}</small>" if shape else ""
-        return values_text(value) + note
+        return join(values_text(value), [" ", small(shape)] if shape else "")
     if isinstance(value, (int, float, np.integer, np.floating)):
-        return number(value)
+        return join(number(value))
     if isinstance(value, (list, BytesColumn, RaggedTensor)):
         return values_text(value)
     return _value_text(value, _TEXT_CHARACTERS)
 
 
-def _bytes_cell(value: bytes, budget: Budget) -> str:
+def _bytes_cell(value: bytes, budget: Budget) -> Html:
     media = find_media(value)
     if media is None:
         return bytes_text(value)
     num_characters = 4 * len(value) // 3 + _AROUND_PICTURE
     if media.is_shown(budget.pixels) and budget.html.take(num_characters):
-        return image(media, f'src="{data_uri(media, value)}"', most=_THUMBNAIL)
-    return f"{media.title} <small>{plural(len(value), 'byte')}, not shown</small>"
+        return image(media, {"src": data_uri(media, value)}, most=_THUMBNAIL)
+    return not_shown(media, len(value))
 
 
-def html_table(titles: Sequence[str], rows: Sequence[str], caption: str = "") -> str:
-    """A table of rows that are HTML already."""
-    head = "".join(f"<th>{title}</th>" for title in titles)
-    note = f"<caption>{caption}</caption>" if caption else ""
-    return f"<table>{note}<thead><tr>{head}</tr></thead><tbody>{''.join(rows)}</tbody></table>"
+def html_table(
+    titles: Sequence[object], rows: Sequence[Html], caption: object = "", class_: str | None = None
+) -> Html:
+    """A table of rows."""
+    head = element("thead", element("tr", [element("th", title) for title in titles]))
+    note = element("caption", caption) if caption else ""
+    return element("table", note, head, element("tbody", Html("".join(rows))), class_=class_)
 
 
-def row_of_cells(cells: Sequence[str]) -> str:
-    """A row of cells that are HTML already."""
-    return f"<tr>{''.join(f'<td>{cell}</td>' for cell in cells)}</tr>"
+def row_of_cells(cells: Sequence[object], class_: str | None = None) -> Html:
+    """A row of a table."""
+    return element("tr", [element("td", cell) for cell in cells], class_=class_)

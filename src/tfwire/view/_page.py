@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import base64
 import hashlib
-import html
 from collections.abc import Sequence
 from functools import partial
 from importlib.resources import files
@@ -14,11 +13,16 @@ from tfwire import InferredSchema
 from tfwire._interface.messages import plural
 from tfwire.view._budget import Allowance
 from tfwire.view._html import (
+    Html,
     bytes_text,
-    escaped,
+    element,
+    facts,
     html_table,
+    join,
     not_read,
     row_of_cells,
+    shown_text,
+    small,
     title,
     too_long,
     values_text,
@@ -57,26 +61,33 @@ def _asset(name: str) -> str:
 
 
 def document(
-    name: str, header: str, body: str, *, policy: bool = False, then: str | None = None
-) -> str:
+    name: str, header: Html, body: Html, *, policy: bool = False, then: str | None = None
+) -> Html:
     """A whole page.
 
     Args:
         name: Text for the title of the window.
-        header, body: HTML.
+        header, body: What is on it.
         policy: Whether the page says itself what it may load: only what is part of it.
         then: Where the browser goes on at once.
     """
-    meta = f'<meta http-equiv="Content-Security-Policy" content="{csp("data:")}">' if policy else ""
+    scale = "width=device-width, initial-scale=1"
+    head = [element("meta", charset="utf-8")]
+    if policy:
+        head.append(element("meta", http_equiv="Content-Security-Policy", content=csp("data:")))
     if then is not None:
-        meta += f'<meta http-equiv="refresh" content="0;url={html.escape(then)}">'
-    return (
-        '<!DOCTYPE html>\n<html lang="en"><head><meta charset="utf-8">'
-        f'{meta}<meta name="viewport" content="width=device-width, initial-scale=1">'
-        f"<title>{escaped(name)}</title><style>{_asset('page.css')}</style></head>"
-        f"<body><header>{header}</header><main>{body}</main>"
-        f"<script>{_asset('page.js')}</script></body></html>\n"
-    )
+        head.append(element("meta", http_equiv="refresh", content=f"0;url={then}"))
+    head.append(element("meta", name="viewport", content=scale))
+    head.append(element("title", shown_text(name)))
+    head.append(element("style", Html(_asset("page.css"))))
+    parts = [element("header", header), element("main", body)]
+    parts.append(element("script", Html(_asset("page.js"))))
+    return html_document(head, element("body", parts))
+
+
+def html_document(head: list[Html], body: Html) -> Html:
+    page = element("html", element("head", head), body, lang="en")
+    return Html(f"<!DOCTYPE html>\n{page}\n")
 
 
 def csp(pictures: str) -> str:
@@ -96,7 +107,7 @@ def _hash(text: str) -> str:
 # ---- Records ------------------------------------------------------------------------------------
 
 
-def record_table(records: Sequence[Record], look: Look) -> tuple[str, int]:
+def record_table(records: Sequence[Record], look: Look) -> tuple[Html, int]:
     """A row for each record, a column for each feature; damage as red rows.
 
     Returns:
@@ -104,24 +115,20 @@ def record_table(records: Sequence[Record], look: Look) -> tuple[str, int]:
     """
     names = _columns(records)
     shown_names = names[:_COLUMNS_OF_PAGE]
-    titles = ["#", "bytes", *(title(name, 40) for name in shown_names)]
+    titles: list[object] = ["#", "bytes", *(title(name, 40) for name in shown_names)]
     left_out = len(names) - len(shown_names) + max((r.left_out for r in records), default=0)
     if left_out:
-        titles.append(f"<small>{plural(left_out, 'more feature')}</small>")
+        titles.append(small(plural(left_out, "more feature")))
     if any(record.kind == "other" for record in records):
         titles.append("content")
     room = look.budget.html
-    rows: list[str] = []
+    rows: list[Html] = []
     for record in records:
         if rows and room.is_spent:
             break
         rows.append(room.write(partial(_row, record, shown_names, len(titles), look)))
-    head = "".join(f"<th>{each}</th>" for each in titles)
-    table = (
-        f'<div class="scroll"><table class="records"><thead><tr>{head}</tr></thead>'
-        f"<tbody>{''.join(rows)}</tbody></table></div>"
-    )
-    return table, len(rows)
+    table = html_table(titles, rows, class_="records")
+    return element("div", table, class_="scroll"), len(rows)
 
 
 def _columns(records: Sequence[Record]) -> list[FeatureName]:
@@ -134,125 +141,124 @@ def _columns(records: Sequence[Record]) -> list[FeatureName]:
     return sorted(first, key=lambda name: (not first[name], name))
 
 
-def _row(record: Record, names: Sequence[FeatureName], width: int, look: Look) -> str:
-    begin = f'<td title="byte {record.offset:,}">'
-    place = f"{begin}{record.number:,}</td><td>{record.size:,}</td>"
-    rest = f'<td colspan="{width - 2}">'
+def _row(record: Record, names: Sequence[FeatureName], width: int, look: Look) -> Html:
+    number, offset = f"{record.number:,}", f"byte {record.offset:,}"
+    address = look.link(record) if record.is_read else ""
+    link = element("a", number, href=address) if address else number
+    place = [element("td", link, title=offset), element("td", f"{record.size:,}")]
+    kind, text = "other", too_long(record)
+    if record.is_decoded:
+        cells = [_cell(record, name, look) for name in names]
+        cells += [Html()] * (width - 2 - len(cells))
+        return element("tr", place, [element("td", each) for each in cells])
     if record.kind == "damage":
-        what = f"{_in_words(record.reason)} at byte {record.offset:,}: not shown"
-        return f'<tr class="bad">{place}{rest}{what}</td></tr>'
-    if record.kind == "long":
-        return f'<tr class="other">{place}{rest}{too_long(record)}</td></tr>'
-    address = look.link(record)
-    if address:
-        link = f'<a href="{html.escape(address)}">{record.number:,}</a>'
-        place = place.replace(f">{record.number:,}<", f">{link}<", 1)
-    if record.kind == "other":
-        note = f"not an Example{_hint(record)}: {_content(record, look)}"
-        return f'<tr class="other">{place}{rest}{note}</td></tr>'
-    cells = [_cell(record, name, look) for name in names]
-    cells += [""] * (width - 2 - len(cells))
-    return f"<tr>{place}{''.join(f'<td>{each}</td>' for each in cells)}</tr>"
+        kind, text = "bad", f"{_in_words(record)} at {offset}: not shown"
+    elif record.kind == "other":
+        text = join("not an Example", _hint(record), ": ", _content(record, look))
+    return element("tr", place, element("td", text, colspan=width - 2), class_=kind)
 
 
-def _in_words(reason: str) -> str:
-    return _DAMAGE.get(reason, escaped(reason))
+def _in_words(record: Record) -> str:
+    return _DAMAGE.get(record.reason, record.reason)
 
 
 def _hint(record: Record) -> str:
     content = likely_content(record.payload)
-    return f", maybe {escaped(content)}" if content is not None else ""
+    return f", maybe {content}" if content is not None else ""
 
 
-def _content(record: Record, look: Look) -> str:
+def _content(record: Record, look: Look) -> Html:
     """A record that is not an Example: as the picture that it is, or its first bytes."""
     picture = picture_of_payload(record)
     return bytes_text(record.payload) if picture is None else shown(picture, look)
 
 
-def _cell(record: Record, name: FeatureName, look: Look) -> str:
+def _cell(record: Record, name: FeatureName, look: Look) -> Html:
     """What a row has room for: one picture, or the first values."""
     steps = record.steps(name)
     if steps is None:
-        return ""
+        return Html()
     picture, unread = first_picture(record, name), not_read(record, name)
     if picture is not None:
         count = len(steps if name.is_list else steps[0])
-        more = f" <small>1 of {count:,}</small>" if count > 1 else ""
-        return shown(picture, look, record) + more + unread
+        more = [" ", small(f"1 of {count:,}")] if count > 1 else ""
+        return join(shown(picture, look, record), more, unread)
     if not name.is_list:
-        return values_text(steps[0], _NUMBERS_OF_CELL) + unread
+        return join(values_text(steps[0], _NUMBERS_OF_CELL), unread)
     first = values_text(steps[0], _NUMBERS_OF_CELL) if steps else ""
-    return f"<small>{plural(len(steps), 'step')}</small> {first}{unread}"
+    return join(small(plural(len(steps), "step")), " ", first, unread)
 
 
-def record_view(record: Record, look: Look) -> str:
+def record_view(record: Record, look: Look) -> Html:
     """All of a record: every feature, pictures whole, films with a slider."""
-    facts = f"{record.kind}, {plural(record.size, 'byte')} at byte {record.offset:,}"
+    place = f"at byte {record.offset:,}"
+    said = facts(f"{record.kind}, {plural(record.size, 'byte')} {place}")
     if record.kind == "damage":
-        return f'<p class="facts">{facts}</p><p class="bad">{_in_words(record.reason)}</p>'
+        return join(said, element("p", _in_words(record), class_="bad"))
     if record.kind == "long":
-        return f"<p>{too_long(record)}; at byte {record.offset:,}</p>"
+        return element("p", f"{too_long(record)}; {place}")
     if record.kind == "other":
         hint = f"Not an Example{_hint(record)}. Records may hold other messages, or any bytes."
         picture = picture_of_payload(record)
-        image = f"<p>{shown(picture, look)}</p>" if picture is not None else ""
-        return f'<p class="facts">{facts}</p>{image}<p>{hint}</p>{_dump(record.payload)}'
+        image = "" if picture is None else element("p", shown(picture, look))
+        return join(said, image, element("p", hint), _dump(record.payload))
     names, room = _columns([record]), look.budget.html
-    rows: list[str] = []
+    rows: list[Html] = []
     for name in names:
         if rows and room.is_spent:
             break
         rows.append(room.write(partial(_feature_row, record, name, look)))
     left_out = len(names) - len(rows) + record.left_out
     if left_out:
-        rows.append(row_of_cells([f"<small>{plural(left_out, 'more feature')}</small>", "", ""]))
+        rows.append(row_of_cells([small(plural(left_out, "more feature")), "", ""]))
     values = html_table(["feature", "", "values"], rows)
-    return f'<p class="facts">{facts}</p><div class="scroll record">{values}</div>'
+    return join(said, element("div", values, class_="scroll record"))
 
 
-def _feature_row(record: Record, name: FeatureName, look: Look) -> str:
+def _feature_row(record: Record, name: FeatureName, look: Look) -> Html:
     """The row of a feature: how many values, and all of them, within reason."""
     steps = record.steps(name) or []
     noun = "step" if name.is_list else "value"
-    count = plural(len(steps if name.is_list else steps[0]), noun) + not_read(record, name)
+    count = plural(len(steps if name.is_list else steps[0]), noun)
     if first_picture(record, name) is not None:
         values = film(record, name, look)
     elif name.is_list:
         values = _steps(steps, look.budget.html.detail)
     else:
         values = values_text(steps[0], _WHOLE_VALUES)
-    return row_of_cells([f"<b>{title(name, 80)}</b>", count, values])
+    key = element("b", title(name, 80))
+    return row_of_cells([key, join(count, not_read(record, name)), values])
 
 
-def _steps(steps: Sequence[Any], room: int) -> str:
-    items: list[str] = []
+def _steps(steps: Sequence[Any], room: int) -> Html:
+    items: list[Html] = []
     for values in steps[:_WHOLE_VALUES]:
         if items and room < 0:
             break
-        items.append(f"<li>{values_text(values, 40)}</li>")
+        items.append(element("li", values_text(values, 40)))
         room -= len(items[-1])
     left = len(steps) - len(items)
-    more = f"<small>and {plural(left, 'more step')}</small>" if left else ""
-    return f'<ol start="0">{"".join(items)}</ol>{more}'
+    more = small(f"and {plural(left, 'more step')}") if left else ""
+    return join(element("ol", items, start=0), more)
 
 
-def _dump(payload: bytes) -> str:
+def _dump(payload: bytes) -> Html:
     """The first bytes in hexadecimal and as text."""
     lines = []
     for at in range(0, min(len(payload), _DUMP_BYTES), 16):
         part = payload[at : at + 16]
         text = "".join(chr(b) if 0x20 <= b < 0x7F else "." for b in part)
-        lines.append(f"{at:06x}  {part.hex(' '):47}  {html.escape(text)}")
-    more = "\n..." if len(payload) > _DUMP_BYTES else ""
-    return f"<pre>{chr(10).join(lines)}{more}</pre>"
+        lines.append(join(f"{at:06x}  {part.hex(' '):47}  {text}"))
+    if len(payload) > _DUMP_BYTES:
+        lines.append(Html("..."))
+    return element("pre", Html("\n".join(lines)))
 
 
-def feature_summary(summary: FeatureSummary, room: Allowance) -> str:
+def feature_summary(summary: FeatureSummary, room: Allowance) -> Html:
     """What the records of a sample hold, where the bytes are, and the specification that parses
     them, if one does."""
     titles = ["feature", "kind", "present", "values", "", "bytes"]
-    rows: list[str] = []
+    rows: list[Html] = []
     for cells in summary.rows():
         if rows and room.is_spent:
             break
@@ -263,24 +269,25 @@ def feature_summary(summary: FeatureSummary, room: Allowance) -> str:
         notes.append(plural(summary.num_features - len(rows), "more feature"))
     if summary.num_partly:
         notes.append(f"of {plural(summary.num_partly, 'record')}, only the first values are read")
-    note = f'<p class="facts">{"; ".join(notes)}</p>' if notes else ""
-    found = f'<div class="scroll features">{html_table(titles, rows)}</div>{note}'
+    table = element("div", html_table(titles, rows), class_="scroll features")
     specification = summary.specification
-    return found if specification is None else found + _code(specification, room)
+    code = "" if specification is None else _code(specification, room)
+    return join(table, facts("; ".join(notes)), code)
 
 
-def _code(specification: InferredSchema, room: Allowance) -> str:
+def _code(specification: InferredSchema, room: Allowance) -> Html:
     """A specification as Python code to copy."""
     lines = repr(specification).splitlines()
-    shown_lines: list[str] = []
+    shown_lines: list[Html] = []
     for line in lines[:_LINES_OF_CODE]:
         if shown_lines and room.is_spent:
             break
-        shown_lines.append(escaped(line, 300))
+        shown_lines.append(shown_text(line, 300))
         room.spend(len(shown_lines[-1]))
     if len(lines) > len(shown_lines):
-        shown_lines.append(f"# and {plural(len(lines) - len(shown_lines), 'more line')}")
-    return f"<h2>Specification</h2><pre>{chr(10).join(shown_lines)}</pre>"
+        left = plural(len(lines) - len(shown_lines), "more line")
+        shown_lines.append(Html(f"# and {left}"))
+    return join(element("h2", "Specification"), element("pre", Html("\n".join(shown_lines))))
 
 
 def has_field(name: FeatureName) -> bool:
@@ -303,24 +310,23 @@ def name_of_field(field: str) -> FeatureName:
     return FeatureName(text, field.endswith("[]"))
 
 
-def options(names: Sequence[FeatureName], chosen: FeatureName | None, room: Allowance) -> str:
+def options(names: Sequence[FeatureName], chosen: FeatureName | None, room: Allowance) -> Html:
     """The choices of a list."""
-    found: list[str] = []
+    found: list[Html] = []
     size = room.detail
     for name in names:
-        mark = " selected" if name == chosen else ""
-        option = f'<option value="{as_field(name)}"{mark}>{title(name, 60)}</option>'
+        text, is_chosen = title(name, 60), name == chosen
+        option = element("option", text, value=as_field(name), selected=is_chosen)
         size -= len(option)
         if size < 0:
-            found.append(f"<option disabled>and {len(names) - len(found):,} more</option>")
+            left = f"and {len(names) - len(found):,} more"
+            found.append(element("option", left, disabled=True))
             break
         found.append(option)
-    return "".join(found)
+    return join(found)
 
 
-def hidden(fields: dict[str, Any]) -> str:
-    """Fields of a form that nobody changes."""
-    return "".join(
-        f'<input type="hidden" name="{name}" value="{html.escape(str(value))}">'
-        for name, value in fields.items()
-    )
+def key_help(meanings: dict[str, str]) -> Html:
+    """What keys do; those without a meaning have that of the next one."""
+    shown_keys = [f"{element('kbd', key)} {text}".strip() for key, text in meanings.items()]
+    return small(Html(" ".join(shown_keys)), class_="keys")

@@ -1,29 +1,25 @@
-"""The pictures, sounds, boxes and film strips of a record."""
+"""The pictures, sounds, boxes and film strips of a record; raw pixels and masks as PNG files."""
 
 from __future__ import annotations
 
+import struct
+import zlib
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from itertools import chain
 from typing import Any, NamedTuple
 
 import numpy as np
 
-from tfwire._interface.messages import plural
 from tfwire.view._budget import Allowance, Budget
-from tfwire.view._html import escaped, image
-from tfwire.view._media import (
-    Media,
-    colored_mask,
-    find_media,
-    png_of_pixels,
-    raw_image_shape,
-)
+from tfwire.view._html import Html, element, image, join, not_shown, shown_text, small
+from tfwire.view._media import PNG_MAGIC, Media, big_endian, find_media
 from tfwire.view._records import FeatureName, Record
 
 # Names that old and new datasets give to the sizes of raw pixels.
 _HEIGHTS = ("height", "image/height", "rows", "image_height")
 _WIDTHS = ("width", "image/width", "cols", "image_width")
 _SHORTEST_BOX = 60  # characters
+_RECT = ("x", "y", "width", "height")
 _CORNERS = ("xmin", "ymin", "xmax", "ymax")
 _LABELS = ("class/text", "class/label", "label", "label/text")
 
@@ -56,8 +52,8 @@ class Picture(NamedTuple):
         return colored_mask(self.contents, effort)
 
 
-Source = Callable[[Picture], str]
-"""The attributes of HTML that say where a page loads a picture; empty if it should not."""
+Source = Callable[[Picture], dict[str, str]]
+"""The attributes that say where a page loads a picture; none if it should not."""
 
 
 class Look(NamedTuple):
@@ -124,7 +120,7 @@ def _size(features: Mapping[str, Any], names: tuple[str, ...]) -> int | None:
     return None
 
 
-def shown(picture: Picture, look: Look, record: Record | None = None, seen: int = 0) -> str:
+def shown(picture: Picture, look: Look, record: Record | None = None, seen: int = 0) -> Html:
     """A picture as HTML; in words where it is too large.
 
     Args:
@@ -134,27 +130,29 @@ def shown(picture: Picture, look: Look, record: Record | None = None, seen: int 
         seen: Pixels of the picture whose place it takes.
     """
     media = picture.media
-    found = look.source(picture) if media.is_shown(look.budget.pixels, seen) else ""
+    found = look.source(picture) if media.is_shown(look.budget.pixels, seen) else {}
     if not found:
-        return f"{media.title} <small>{plural(len(picture.contents), 'byte')}, not shown</small>"
+        return not_shown(media, len(picture.contents))
     if record is None or media.is_sound:
         return image(media, found)
     over, more = _boxes(record, picture, look)
     look.budget.html.spend(len(over))
-    return image(media, found, over) + _and_more(more, "box", "boxes")
+    return join(image(media, found, over), _and_more(more, "box", "boxes"))
 
 
-def _and_more(count: int, noun: str, nouns: str) -> str:
-    return f" <small>and {count:,} more {noun if count == 1 else nouns}</small>" if count else ""
+def _and_more(count: int, noun: str, nouns: str) -> Html:
+    what = noun if count == 1 else nouns
+    return join(" ", small(f"and {count:,} more {what}")) if count else Html()
 
 
-def film(record: Record, name: FeatureName, look: Look) -> str:
+def film(record: Record, name: FeatureName, look: Look) -> Html:
     """All pictures of a feature: one as it is, several as a strip with a slider."""
     found = _pictures(record, name)
     first, second = next(found), next(found, None)
     if second is None:
-        return shown(first, look, record) + _and_more(_rest(record, name, 1), "value", "values")
-    frames: list[str] = []
+        more = _and_more(_rest(record, name, 1), "value", "values")
+        return join(shown(first, look, record), more)
+    frames: list[Html] = []
     room, seen = look.budget.html.detail, 0
     for picture in chain((first, second), found):
         if frames and room < 0:
@@ -162,20 +160,18 @@ def film(record: Record, name: FeatureName, look: Look) -> str:
         text = shown(picture, look, seen=seen)
         if "<img " in text:
             seen = max(seen, picture.media.num_pixels)
-        hidden = " hidden" if frames and not first.media.is_sound else ""
-        frames.append(f'<span class="f"{hidden}>{text}</span>')
+        hidden = bool(frames) and not first.media.is_sound
+        frames.append(element("span", text, class_="f", hidden=hidden))
         look.budget.html.spend(len(frames[-1]))
         room -= len(frames[-1])
     more = _and_more(_rest(record, name, len(frames)), "value", "values")
     if first.media.is_sound:
-        return "".join(frames) + more
-    label = f"frame of {escaped(name.text, 60)}"
-    slider = (
-        f'<input type="range" min="0" max="{len(frames) - 1}" value="0" aria-label="{label}">'
-        f"<output>1 of {len(frames)}</output>"
-    )
-    strip = f'<span class="film">{"".join(frames)}<span class="slide">{slider}</span></span>'
-    return strip + more
+        return join(frames, more)
+    ends = {"min": 0, "max": len(frames) - 1, "value": 0}
+    label = join("frame of ", shown_text(name.text, 60))
+    slider = element("input", type="range", **ends, aria_label=label)
+    slide = element("span", slider, element("output", f"1 of {len(frames)}"), class_="slide")
+    return join(element("span", frames, slide, class_="film"), more)
 
 
 def _pictures(record: Record, name: FeatureName) -> Iterator[Picture]:
@@ -198,32 +194,32 @@ def _rest(record: Record, name: FeatureName, count: int) -> int:
 # ---- Boxes --------------------------------------------------------------------------------------
 
 
-def _boxes(record: Record, picture: Picture, look: Look) -> tuple[str, int]:
+def _boxes(record: Record, picture: Picture, look: Look) -> tuple[Html, int]:
     """The boxes of objects above an image, if the record has some, and how many more it has."""
     found = _corners(record, look.corners)
     width, height = picture.media.width, picture.media.height
     if found is None:
-        return "", 0
+        return Html(), 0
     columns, labels = found
     count, room = len(columns[0]), look.budget.html.detail
     drawn = min(count, room // _SHORTEST_BOX)
     edges = np.stack([column[:drawn] for column in columns], axis=1).astype(np.float64)
     if any((column > 1.5).any() for column in columns):  # in pixels
         edges = edges / np.array([width, height, width, height], np.float64)
-    shapes: list[str] = []
+    shapes: list[Html] = []
     for i, (left, top, right, bottom) in enumerate(np.nan_to_num(edges).clip(0, 1) * 1000):
-        place = f'x="{left:.1f}" y="{top:.1f}"'
-        size = f'width="{max(0, right - left):.1f}" height="{max(0, bottom - top):.1f}"'
-        title = f"<title>{_label(labels[i])}</title>" if i < len(labels) else ""
-        shape = f"<rect {place} {size}>{title}</rect>"
+        numbers = (left, top, max(0, right - left), max(0, bottom - top))
+        place = {key: f"{n:.1f}" for key, n in zip(_RECT, numbers, strict=True)}
+        title = element("title", _label(labels[i])) if i < len(labels) else ""
+        shape = element("rect", title, **place)
         room -= len(shape)
         if room < 0:
             break
         shapes.append(shape)
     if not shapes:
-        return "", count
-    over = f'<svg viewBox="0 0 1000 1000" preserveAspectRatio="none">{"".join(shapes)}</svg>'
-    return over, count - len(shapes)
+        return Html(), count
+    whole = {"viewBox": "0 0 1000 1000", "preserveAspectRatio": "none"}
+    return element("svg", shapes, **whole), count - len(shapes)
 
 
 Boxes = tuple[list[Any], Sequence[Any]]
@@ -269,6 +265,174 @@ def _labels(features: Mapping[str, Any], prefix: str) -> Sequence[Any]:
     return ()
 
 
-def _label(value: Any) -> str:
-    is_text = isinstance(value, bytes)
-    return escaped(value.decode("utf-8", "replace"), 40) if is_text else str(value)
+def _label(value: Any) -> Html:
+    text = value.decode("utf-8", "replace") if isinstance(value, bytes) else str(value)
+    return shown_text(text, 40)
+
+
+# ---- Pixels that are stored raw -----------------------------------------------------------------
+
+_COLOR_TYPES = {1: 0, 3: 2, 4: 6}  # PNG's, by the number of channels
+_PALETTE = 3
+_MOST_CLASSES = 32  # an image of smaller values is a mask: its classes get colors
+_VOID = 255  # in masks, pixels of no known class
+# The effort of looking for classes, in steps of Python: that of a line, of which some filters take
+# one more for each pixel, and how many pixels take one otherwise.
+_EFFORT_OF_LINE = 32
+_PIXELS_AT_ONCE = 16
+_MOST_CHUNKS = 1000
+Row = np.ndarray[Any, np.dtype[np.uint8]]
+
+
+def raw_image_shape(
+    size: int, height: int | None, width: int | None
+) -> tuple[int, int, int] | None:
+    """The shape of pixels of one byte per channel, if as many bytes are stored."""
+    if not height or not width or height < 0 or width < 0:
+        return None
+    channels, rest = divmod(size, height * width)
+    return (height, width, channels) if rest == 0 and channels in _COLOR_TYPES else None
+
+
+def png_of_pixels(pixels: bytes, shape: tuple[int, int, int]) -> bytes:
+    """Pixels as a PNG file; of a mask, whose values are few and small, with a color per class."""
+    height, width, channels = shape
+    values = np.frombuffer(pixels, np.uint8).reshape(height, width * channels)
+    lines = np.zeros((height, 1 + width * channels), np.uint8)  # each after its filter, which is 0
+    lines[:, 1:] = values
+    is_mask = channels == 1 and int(values.max(initial=0)) < _MOST_CLASSES
+    kind = _PALETTE if is_mask else _COLOR_TYPES[channels]
+    header = struct.pack(">IIBBBBB", width, height, 8, kind, 0, 0, 0)
+    palette = _chunk(b"PLTE", _class_colors()) if is_mask else b""
+    body = _chunk(b"IDAT", zlib.compress(lines.data, 1))
+    start = PNG_MAGIC + _chunk(b"IHDR", header)
+    return start + palette + body + _chunk(b"IEND", b"")
+
+
+def colored_mask(png: bytes, effort: Allowance) -> bytes:
+    """A PNG file of 8-bit grays, or with a palette of grays, with a color per class if it is a
+    mask; another file as it is.
+
+    The pixels are not written anew: a palette in place of grays makes the image.
+
+    Args:
+        png: The file.
+        effort: Of looking at its pixels. A file that takes more than there is is left as it is.
+    """
+    found = _gray_chunks(png)
+    if found is None:
+        return png
+    width, height, chunks = found
+    if not effort.take(height * (_EFFORT_OF_LINE + width // _PIXELS_AT_ONCE)):
+        return png
+    data = b"".join(data for name, data in chunks if name == b"IDAT")
+    if not _is_mask(data, width, height, effort):
+        return png
+    header = struct.pack(">IIBBBBB", width, height, 8, _PALETTE, 0, 0, 0)
+    head = _chunk(b"IHDR", header) + _chunk(b"PLTE", _class_colors(with_void=True))
+    return PNG_MAGIC + head + _chunk(b"IDAT", data) + _chunk(b"IEND", b"")
+
+
+def _gray_chunks(png: bytes) -> tuple[int, int, list[tuple[bytes, bytes]]] | None:
+    """Width, height and chunks of a PNG file of 8-bit grays, not interlaced."""
+    chunks: list[tuple[bytes, bytes]] = []
+    at = len(PNG_MAGIC)
+    if not png.startswith(PNG_MAGIC) or len(png) < 33 or png[24] != 8 or png[28] != 0:
+        return None
+    width, height = big_endian(png[16:24])
+    if png[25] not in (0, _PALETTE) or not width * height:
+        return None
+    while at + 12 <= len(png):
+        if len(chunks) == _MOST_CHUNKS:
+            return None
+        length = int.from_bytes(png[at : at + 4], "big")
+        name, data = png[at + 4 : at + 8], png[at + 8 : at + 8 + length]
+        if name == b"tRNS" or (name == b"PLTE" and not _are_grays(data)):
+            return None
+        chunks.append((name, data))
+        at += 12 + length
+    return width, height, chunks
+
+
+def _are_grays(palette: bytes) -> bool:
+    """Whether the colors of a palette are the numbers of its entries, as without one."""
+    entries = palette[: 3 * _MOST_CLASSES]
+    return all(color == i // 3 for i, color in enumerate(entries))
+
+
+def _is_mask(data: bytes, width: int, height: int, effort: Allowance) -> bool:
+    """Whether all pixels are classes: small numbers, or 255 where nothing is known."""
+    inflate = zlib.decompressobj()
+    row = np.zeros(width, np.uint8)
+    highest = 0
+    try:
+        lines = inflate.decompress(data, (width + 1) * height)
+        for begin in range(0, len(lines), width + 1):
+            line = np.frombuffer(lines, np.uint8, width, begin + 1)
+            if lines[begin] in _FILTERS_BY_PIXEL and not effort.take(width):
+                return False
+            row = _unfiltered(lines[begin], line, row)
+            classes = row[row != _VOID]
+            highest = max(highest, int(classes.max(initial=0)))
+            if highest >= _MOST_CLASSES:
+                return False
+    except (zlib.error, ValueError):
+        return False
+    return len(lines) == (width + 1) * height and highest > 0
+
+
+def _unfiltered(kind: int, line: Row, above: Row) -> Row:
+    """The pixels of a line, whose filter stored differences to its neighbors."""
+    if kind == 0:
+        return line
+    if kind == 1:
+        return np.cumsum(line, dtype=np.uint8)
+    if kind == 2:
+        return line + above
+    predicted = _FILTERS_BY_PIXEL.get(kind)
+    if predicted is None:
+        raise ValueError("no such filter")
+    left = corner = 0
+    pixels = bytearray()
+    for difference, up in zip(line.tolist(), above.tolist(), strict=True):
+        left = (difference + predicted(left, up, corner)) & 0xFF
+        corner = up
+        pixels.append(left)
+    return np.frombuffer(bytes(pixels), np.uint8)
+
+
+def _average(left: int, up: int, _: int) -> int:
+    return (left + up) // 2
+
+
+def _paeth(left: int, up: int, corner: int) -> int:
+    """The neighbor that is nearest to left + up - corner."""
+    if up == corner:
+        return left
+    if left == corner:
+        return up
+    expected = left + up - corner
+    return min((left, up, corner), key=lambda neighbor: abs(expected - neighbor))
+
+
+_FILTERS_BY_PIXEL = {3: _average, 4: _paeth}  # the others take a line at once
+
+
+def _chunk(name: bytes, data: bytes) -> bytes:
+    return struct.pack(">I", len(data)) + name + data + struct.pack(">I", zlib.crc32(name + data))
+
+
+def _class_colors(*, with_void: bool = False) -> bytes:
+    """Of class 0 black; the next ones differ in the bits of their numbers, as PASCAL VOC's do.
+
+    Args:
+        with_void: Adds light gray for the number 255.
+    """
+    colors = bytearray()
+    for number in range(_MOST_CLASSES):
+        for channel in range(3):
+            bits = [number >> (3 * level + channel) & 1 for level in range(3)]
+            colors.append(sum(bit << (7 - level) for level, bit in enumerate(bits)))
+    if with_void:
+        colors += bytes(3 * (_VOID - _MOST_CLASSES)) + b"\xe0\xe0\xc0"
+    return bytes(colors)

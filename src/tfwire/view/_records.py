@@ -1,4 +1,5 @@
-"""Records of files in pages: found by reading ahead from a known place, or by a saved index.
+"""Records of files in pages: found by reading ahead from a known place, by a saved index, or by a
+search for values.
 
 Nothing is kept but places: the memory does not depend on the size of a file.
 """
@@ -12,6 +13,8 @@ from collections.abc import Callable, Iterator, Mapping
 from types import MappingProxyType
 from typing import Any, NamedTuple
 
+import numpy as np
+
 from tfwire import (
     DataLossError,
     ParseError,
@@ -24,6 +27,7 @@ from tfwire import (
 from tfwire._interface.contents import Cut, cut_message, measure
 from tfwire._interface.messages import show_path
 from tfwire.view._budget import RECORD_LIMITS, Budget
+from tfwire.view._media import readable_text
 
 # A longer record is named, not read: a page takes no more memory than that.
 LONGEST_RECORD = 64 << 20
@@ -327,3 +331,52 @@ def decoded_record(number: int, offset: int, payload: bytes) -> Record:
     objects, memory = extent.objects, extent.num_bytes + _OBJECT_BYTES * extent.objects
     found = Record(number, offset, size, kind, features, lists, payload, "", left_out, cuts)
     return found._replace(objects=objects, memory=max(size, memory))
+
+
+# ---- The search: which records have a feature with a value --------------------------------------
+
+
+def search_for(name: FeatureName | None, text: str) -> Callable[[Record], bool] | None:
+    """Whether a record has a feature, and ``text`` in it; None if nothing is searched for.
+
+    Args:
+        name: A feature, or a feature list, of which one step is enough; None: any of them.
+        text: A number that equals one of the values, or part of one of the strings. Without a
+            name, images and other strings that are not text are left out: short texts occur in
+            them by chance.
+    """
+    if name is None and not text:
+        return None
+    part = text.encode("utf-8", "surrogateescape")
+
+    def matches(record: Record) -> bool:
+        names = record.names if name is None else [name]
+        steps = (values for each in names for values in record.steps(each) or ())
+        if not text:
+            return name is not None and record.steps(name) is not None
+        return any(_has(values, text, part, name is None) for values in steps)
+
+    return matches
+
+
+def _has(values: Any, text: str, part: bytes, only_text: bool) -> bool:
+    if isinstance(values, np.ndarray) and values.dtype != object:
+        try:
+            wanted = _integer_of(text) if values.dtype == np.int64 else np.float32(text)
+        except (ValueError, OverflowError):
+            return False
+        return bool(np.any(values == wanted))
+    return any(
+        part in value and not (only_text and readable_text(value) is None) for value in values
+    )
+
+
+def _integer_of(text: str) -> int:
+    """An integer, exactly; also one that is written like 1e3."""
+    try:
+        number = int(text)
+    except ValueError:
+        if not float(text).is_integer():
+            raise
+        number = int(float(text))
+    return int(np.int64(number))  # an OverflowError if no int64 is equal

@@ -6,7 +6,6 @@ host name of this machine: no page elsewhere can read through it (DNS rebinding)
 
 from __future__ import annotations
 
-import html
 import secrets
 import sys
 from collections.abc import Callable, Mapping, Sequence
@@ -19,22 +18,22 @@ from urllib.parse import parse_qs, urlencode
 from tfwire import Error, RecordPosition
 from tfwire._interface.messages import plural
 from tfwire.view._budget import Budget
-from tfwire.view._html import escaped
+from tfwire.view._html import Html, element, facts, join, shown_text, small
 from tfwire.view._page import (
     as_field,
     csp,
     document,
     feature_summary,
     has_field,
-    hidden,
+    html_document,
+    key_help,
     name_of_field,
     options,
     record_table,
     record_view,
 )
 from tfwire.view._pictures import Look, Picture, find_picture, picture_of_payload
-from tfwire.view._records import BrowsedFile, FeatureName, Page, Record
-from tfwire.view._search import search_for
+from tfwire.view._records import BrowsedFile, FeatureName, Page, Record, search_for
 from tfwire.view._summary import FeatureSummary
 
 _PAGE_RECORDS = 50
@@ -78,13 +77,26 @@ class Viewer(ThreadingHTTPServer):
         self._entrances[name.encode()] = passed
         return f"http://127.0.0.1:{self.server_port}/{name}"
 
+    def entrance_page(self, passed: Callable[[], None]) -> Html:
+        """A page for a private file, which leads to an entrance."""
+        address = self.entrance(passed)
+        head = [
+            element("meta", charset="utf-8"),
+            element("title", "tfwire view"),
+            element("meta", name="referrer", content="no-referrer"),
+            element("meta", http_equiv="refresh", content=f"0;url={address}"),
+        ]
+        link = element("p", element("a", "tfwire view", href=address))
+        return html_document(head, element("body", link))
+
     def enter(self, name: bytes) -> str | None:
         """A page that leads on to the others; None if there is no such entrance."""
         passed = self._entrances.pop(name, None)
         if passed is None:
             return None
         passed()
-        return document("tfwire view", f'<a href="{self.url}">tfwire view</a>', "", then=self.url)
+        link = element("a", "tfwire view", href=self.url)
+        return document("tfwire view", link, Html(), then=self.url)
 
     def handle_error(self, request: Any, client_address: Any) -> None:
         """Says nothing of a browser that has left; socketserver prints a traceback."""
@@ -120,14 +132,14 @@ class Viewer(ThreadingHTTPServer):
         wanted = search_for(name, text)
         page = file.page(start, _PAGE_RECORDS, wanted, budget)
         self._note_names(number, page)
-        body = ""
+        body = Html()
         if page.records:
             body, num_rows = record_table(page.records, self._look(number, fields, budget))
             page = page.first(num_rows, start)
-        note = f'<p class="facts">{self._note(page, start, wanted is not None)}</p>'
+        note = element("p", self._note(page, start, wanted is not None), class_="facts")
         turns = self._turns(number, start, page, fields)
         search = self._search(number, fields, budget)
-        return self._document(number, "records", note + body, turns, search)
+        return self._document(number, "records", join(note, body), turns, search)
 
     def _note_names(self, number: int, page: Page) -> None:
         """Keeps the names of features, for the list of the search."""
@@ -155,7 +167,7 @@ class Viewer(ThreadingHTTPServer):
         read = f"from {start.record_index:,} to {max(start.record_index, last - 1):,}"
         return f"{found} found in those {read}{end}"
 
-    def _turns(self, number: int, start: RecordPosition, page: Page, fields: Fields) -> str:
+    def _turns(self, number: int, start: RecordPosition, page: Page, fields: Fields) -> Html:
         """Links to the pages before and after."""
         kept = {"file": number, **_kept(fields, "feature", "value")}
         key = (number, kept.get("feature"), kept.get("value"))
@@ -165,13 +177,13 @@ class Viewer(ThreadingHTTPServer):
             before = self._before.get((key, start.record_index))
             if before is None:
                 before = RecordPosition(max(0, start.record_index - _PAGE_RECORDS), -1)
-            links.append(f'<a rel="prev" href="{_address(kept, **_at(before))}">previous</a>')
+            links.append(_turn("previous", "prev", kept, **_at(before)))
         if page.next:
             if len(self._before) >= _MOST_PLACES:
                 self._before.clear()
             self._before[key, page.next.record_index] = start
-            links.append(f'<a rel="next" href="{_address(kept, **_at(page.next))}">next</a>')
-        return " ".join(links)
+            links.append(_turn("next", "next", kept, **_at(page.next)))
+        return Html(" ".join(links))
 
     def _record_page(self, number: int, fields: Fields, budget: Budget) -> str:
         file, n = self.files[number], _integer(fields, "n")
@@ -187,21 +199,22 @@ class Viewer(ThreadingHTTPServer):
                 raise LookupError(f"there is no record {n:,}")
             raise LookupError("no further record was found; go back to search on")
         record = page.records[0]
-        links = [f'<a rel="up" href="{_address({"start": record.number, **kept})}">back</a>']
+        links = [_turn("back", "up", {"start": record.number, **kept})]
         kept["view"] = "record"
         n = record.number
         if wanted is None and n:
-            links.append(f'<a rel="prev" href="{_address(kept, n=n - 1)}">previous</a>')
+            links.append(_turn("previous", "prev", kept, n=n - 1))
         if wanted is None and page.next:
-            links.append(f'<a rel="next" href="{_address(kept, n=n + 1)}">next</a>')
+            links.append(_turn("next", "next", kept, n=n + 1))
         if wanted is not None and page.next:
-            links.append(f'<a rel="next" href="{_address(kept, after=n)}">next found</a>')
+            links.append(_turn("next found", "next", kept, after=n))
         if record.is_read:
-            links.append(f'<a href="payload?{_query(file=number, n=n)}">payload</a>')
+            payload = f"payload?{urlencode({'file': number, 'n': n})}"
+            links.append(element("a", "payload", href=payload))
         look = self._look(number, fields, budget)
-        body = f"<h2>Record {n:,}</h2>{record_view(record, look)}"
-        keys = f"{_key('n')} {_key('p')} records {_key('Escape')} back"
-        return self._document(number, "record", body, " ".join(links), _keys(keys))
+        body = join(element("h2", f"Record {n:,}"), record_view(record, look))
+        keys = key_help({"n": "", "p": "records", "Escape": "back"})
+        return self._document(number, "record", body, Html(" ".join(links)), keys)
 
     def _feature_page(self, number: int, budget: Budget) -> str:
         file, summary, passed = self.files[number], FeatureSummary(), 0
@@ -210,68 +223,70 @@ class Viewer(ThreadingHTTPServer):
             passed += 1
         is_whole = file.num_records is not None and passed >= file.num_records
         which = "all" if is_whole else "the first"
-        note = f'<p class="facts">of {which} {plural(summary.num_records, "record")}</p>'
-        return self._document(number, "features", note + feature_summary(summary, budget.html))
+        note = facts(f"of {which} {plural(summary.num_records, 'record')}")
+        body = join(note, feature_summary(summary, budget.html))
+        return self._document(number, "features", body)
 
-    def _document(self, number: int, view: str, body: str, turns: str = "", tools: str = "") -> str:
+    def _document(
+        self, number: int, view: str, body: Html, turns: object = "", tools: object = ""
+    ) -> Html:
         file = self.files[number]
-        facts = [plural(file.size, "byte")] if file.size is not None else []
+        known = [plural(file.size, "byte")] if file.size is not None else []
         if file.num_records is not None:
-            facts.append(plural(file.num_records, "record"))
-        tabs = "".join(
-            f'<a href="{_address(file=number, view=name)}"{_current(name == view)}>{name}</a>'
-            for name in ("records", "features")
-        )
-        header = (
-            f'<h1>{escaped(file.name)}</h1><span class="facts">{", ".join(facts)}</span>'
-            f"{self._file_list(number)}<nav>{tabs}{turns}{tools}</nav>"
+            known.append(plural(file.num_records, "record"))
+        tabs = []
+        for name in ("records", "features"):
+            current = "page" if name == view else None
+            address = _address(file=number, view=name)
+            tabs.append(element("a", name, href=address, aria_current=current))
+        header = join(
+            element("h1", shown_text(file.name)),
+            element("span", ", ".join(known), class_="facts"),
+            self._file_list(number),
+            element("nav", tabs, turns, tools),
         )
         return document(file.name, header, body)
 
-    def _search(self, number: int, fields: Fields, budget: Budget) -> str:
+    def _search(self, number: int, fields: Fields, budget: Budget) -> Html:
         names = options(self.names.get(number, []), _feature(fields), budget.html)
-        value = html.escape(fields.get("value", ""))
-        keys = (
-            f"{_key('j')} {_key('k')} rows {_key('Enter')} open {_key('n')} {_key('p')} pages "
-            f"{_key('/')} find"
-        )
-        return (
-            f"<form>{hidden({'file': number})}<label><small>feature</small> "
-            f'<select name="feature"><option value="">any</option>{names}</select></label> '
-            f'<input type="search" name="value" value="{value}" placeholder="value" '
-            'aria-label="value"><button>find</button></form>'
-            f'<form>{hidden({"file": number})}<input name="start" inputmode="numeric" '
-            'pattern="[0-9]*" placeholder="record" aria-label="record" size="8">'
-            f"<button>go</button></form>{_keys(keys)}"
-        )
+        file = element("input", type="hidden", name="file", value=number)
+        choice = element("select", element("option", "any", value=""), names, name="feature")
+        value = {"name": "value", "value": fields.get("value", ""), "placeholder": "value"}
+        find = [
+            *(file, element("label", small("feature"), " ", choice), " "),
+            element("input", type="search", **value, aria_label="value"),
+            element("button", "find"),
+        ]
+        start = {"name": "start", "inputmode": "numeric", "pattern": "[0-9]*"}
+        label = {"placeholder": "record", "aria_label": "record", "size": 8}
+        go = [file, element("input", **start, **label), element("button", "go")]
+        keys = {"j": "", "k": "rows", "Enter": "open", "n": "", "p": "pages", "/": "find"}
+        return join(element("form", find), element("form", go), key_help(keys))
 
-    def _file_list(self, number: int) -> str:
+    def _file_list(self, number: int) -> Html:
         """A list to choose from, which needs no script, and links to the neighbors."""
         if len(self.files) == 1:
-            return ""
+            return Html()
         first = max(0, min(number - _MOST_FILES // 2, len(self.files) - _MOST_FILES))
-        choices = "".join(
-            f'<option value="{i}"{" selected" if i == number else ""}>'
-            f"{escaped(self.files[i].name, 80)}</option>"
+        choices = [
+            element("option", shown_text(self.files[i].name, 80), value=i, selected=i == number)
             for i in range(first, min(first + _MOST_FILES, len(self.files)))
-        )
+        ]
         links = [
-            f'<a href="{_address(file=i)}">{word} file</a>'
+            element("a", f"{word} file", href=_address(file=i))
             for i, word in ((number - 1, "previous"), (number + 1, "next"))
             if 0 <= i < len(self.files)
         ]
-        return (
-            f'<nav><form><select name="file" class="files" aria-label="file">{choices}</select>'
-            f"<button>open</button></form>{''.join(links)}"
-            f"<small>{number + 1:,} of {plural(len(self.files), 'file')}</small></nav>"
-        )
+        choice = element("select", choices, name="file", class_="files", aria_label="file")
+        place = small(f"{number + 1:,} of {plural(len(self.files), 'file')}")
+        return element("nav", element("form", choice, element("button", "open")), links, place)
 
     def _look(self, number: int, fields: Fields, budget: Budget) -> Look:
         """Links to records know the page and the search to go back to."""
-        kept = {"start": 0, **_kept(fields, *_PLACE_OF_PAGE)}
+        kept: dict[str, Any] = {"start": 0, **_kept(fields, *_PLACE_OF_PAGE)}
 
         def link(record: Record) -> str:
-            return f"?{_query(view='record', file=number, n=record.number, **kept)}"
+            return _address({"view": "record", "file": number, "n": record.number, **kept})
 
         return Look(_PictureAddresses(number).address, link, budget, self.corners)
 
@@ -333,23 +348,23 @@ class _PictureAddresses:
     def __init__(self, file: int) -> None:
         self._file = file
 
-    def address(self, picture: Picture) -> str:
+    def address(self, picture: Picture) -> dict[str, str]:
         fields: dict[str, Any] = {"file": self._file, "n": picture.number}
         if picture.name is not None:
             if not has_field(picture.name):
-                return ""
+                return {}
             fields |= {"feature": as_field(picture.name)}
             fields |= {"step": picture.step, "value": picture.item}
-        return f'src="picture?{html.escape(_query(**fields))}"'
-
-
-def _query(**fields: Any) -> str:
-    return urlencode(fields)
+        return {"src": f"picture?{urlencode(fields)}"}
 
 
 def _address(kept: Mapping[str, Any] | None = None, **fields: Any) -> str:
     """A link within the viewer."""
-    return html.escape(f"?{_query(**{**(kept or {}), **fields})}")
+    return f"?{urlencode({**(kept or {}), **fields})}"
+
+
+def _turn(text: str, relation: str, kept: Mapping[str, Any], **fields: Any) -> Html:
+    return element("a", text, rel=relation, href=_address(kept, **fields))
 
 
 def _at(place: RecordPosition) -> dict[str, int]:
@@ -360,18 +375,6 @@ def _at(place: RecordPosition) -> dict[str, int]:
 
 def _kept(fields: Fields, *names: str) -> dict[str, str]:
     return {name: fields[name] for name in names if name in fields}
-
-
-def _key(name: str) -> str:
-    return f"<kbd>{name}</kbd>"
-
-
-def _keys(text: str) -> str:
-    return f'<small class="keys">{text}</small>'
-
-
-def _current(is_current: bool) -> str:
-    return ' aria-current="page"' if is_current else ""
 
 
 def _feature(fields: Fields) -> FeatureName | None:
@@ -425,9 +428,9 @@ class _Handler(BaseHTTPRequestHandler):
             problem = "there is no such page"
         except (LookupError, ValueError, OSError, Error, MemoryError) as error:
             problem = str(error.args[0] if isinstance(error, LookupError) else error)
-        header = "<h1>tfwire view</h1>"
-        home = '<p><a rel="up" href="./">back to the records</a></p>'
-        text = document("not found", header, f"<p>{escaped(problem)}</p>{home}")
+        home = element("p", element("a", "back to the records", rel="up", href="./"))
+        said = join(element("p", shown_text(problem)), home)
+        text = document("not found", element("h1", "tfwire view"), said)
         self._send(HTTPStatus.NOT_FOUND, _HTML, text.encode(), with_body)
 
     def _is_ours(self) -> bool:

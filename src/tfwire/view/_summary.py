@@ -17,7 +17,7 @@ from tfwire._interface.contents import (
     schema_from_survey,
 )
 from tfwire._interface.messages import plural
-from tfwire.view._html import bytes_text, number, title
+from tfwire.view._html import Html, bytes_text, element, join, number, small, title
 from tfwire.view._media import find_media
 from tfwire.view._records import FeatureName, Record
 
@@ -120,16 +120,16 @@ class FeatureSummary:
             return None
         return schema_from_survey(survey)
 
-    def rows(self) -> Iterator[list[str]]:
-        """Cells of HTML: name, kind, presence, number of values, values, bytes."""
+    def rows(self) -> Iterator[list[object]]:
+        """Cells: name, kind, presence, number of values, values, bytes."""
         total = max(1, sum(f.num_bytes for f in self._features.values()))
         ordered = sorted(self._features.items(), key=lambda item: (-item[1].num_bytes, item[0]))
         for name, feature in ordered:
             kinds = ", ".join(kind for kind, _ in feature.kinds.most_common()) or "no kind"
             share = f"{100 * feature.records / max(1, self.num_records):.3g} %"
-            size = f"{_bar(feature.num_bytes / total)} {feature.num_bytes / total:.1%}"
-            counts = _range(feature.counts)
-            yield [f"<b>{title(name, 60)}</b>", kinds, share, counts, _values(feature), size]
+            size = join(_bar(feature.num_bytes / total), f" {feature.num_bytes / total:.1%}")
+            key, counts = element("b", title(name, 60)), _range(feature.counts)
+            yield [key, kinds, share, counts, _values(feature), size]
 
 
 def _range(counts: list[int]) -> str:
@@ -137,7 +137,7 @@ def _range(counts: list[int]) -> str:
     return f"{low:,}" if low == high else f"{low:,} to {high:,}"
 
 
-def _values(feature: _Observed) -> str:
+def _values(feature: _Observed) -> Html:
     """A histogram and the range; of strings the most frequent ones, or their lengths."""
     values = feature.values
     if values.numbers:
@@ -145,43 +145,54 @@ def _values(feature: _Observed) -> str:
     if values.strings and values.all_short:
         common = values.strings.most_common(_SHOWN_STRINGS)
         if common[0][1] > 1 or len(values.strings) <= _SHOWN_STRINGS:
-            shown = ", ".join(f"{bytes_text(v, 24)} <small>{n:,}</small>" for v, n in common)
+            found = (join(bytes_text(v, 24), " ", small(f"{n:,}")) for v, n in common)
             left = len(values.strings) - len(common)
-            return f"{shown} <small>and {plural(left, 'other')}</small>" if left else shown
+            more = [" ", small(f"and {plural(left, 'other')}")] if left else ""
+            return join(Html(", ".join(found)), more)
     if values.lengths:
-        return f"{_bars(values.histogram(_BINS).counts)} {_range(values.lengths)} bytes"
-    return ""
+        bars = _bars(values.histogram(_BINS).counts)
+        return join(bars, f" {_range(values.lengths)} bytes")
+    return Html()
 
 
-def _numbers(values: np.ndarray[Any, Any]) -> str:
+def _numbers(values: np.ndarray[Any, Any]) -> Html:
     low, high, counts = histogram(values, _BINS)
     finite = values[np.isfinite(values)]
     if not len(finite):
-        return "no finite values"
+        return join("no finite values")
     odd = len(values) - len(finite)
     note = f", {plural(odd, 'value')} not finite" if odd else ""
     if low == high:
-        return f"always {number(low)}{note}"
+        return join(f"always {number(low)}{note}")
     if values.dtype == np.int64 and high - low < _BINS:  # a bar for each integer
         counts = np.bincount(values - int(low)).tolist()
     mean = number(finite.astype(float).mean())
-    return f"{_bars(counts)} {number(low)} to {number(high)}, mean {mean}{note}"
+    return join(_bars(counts), f" {number(low)} to {number(high)}, mean {mean}{note}")
 
 
-def _bars(counts: list[int]) -> str:
+def _bars(counts: list[int]) -> Html:
     """A histogram as a picture; nothing if there is one value only."""
     if not counts:
-        return ""
+        return Html()
     top, step = max(counts), _BINS * 5 / len(counts)
-    bars = "".join(
-        f'<rect x="{i * step:g}" y="{30 - 30 * n / top:.1f}" width="{step - 1:g}" '
-        f'height="{30 * n / top:.1f}"/>'
+    bars = [
+        element(
+            "rect",
+            x=f"{i * step:g}",
+            y=f"{30 - 30 * n / top:.1f}",
+            width=f"{step - 1:g}",
+            height=f"{30 * n / top:.1f}",
+        )
         for i, n in enumerate(counts)
         if n
-    )
-    return f'<svg class="h" viewBox="0 0 {_BINS * 5} 30" aria-hidden="true">{bars}</svg>'
+    ]
+    return _drawing("h", f"0 0 {_BINS * 5} 30", bars)
 
 
-def _bar(share: float) -> str:
-    rect = f'<rect width="{100 * share:.1f}" height="8"/>'
-    return f'<svg class="w" viewBox="0 0 100 8" aria-hidden="true">{rect}</svg>'
+def _bar(share: float) -> Html:
+    bar = element("rect", width=f"{100 * share:.1f}", height=8)
+    return _drawing("w", "0 0 100 8", bar)
+
+
+def _drawing(class_: str, view_box: str, content: object) -> Html:
+    return element("svg", content, class_=class_, viewBox=view_box, aria_hidden="true")
