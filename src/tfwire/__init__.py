@@ -41,8 +41,8 @@ def _refuse_subinterpreters() -> None:
 _refuse_subinterpreters()
 
 __all__ = sorted(EXPORTS)
-# Public modules that are no public names: most need a library that may be missing.
-_MODULES = ("beam", "compat", "grain", "huggingface", "polars", "ray", "spark", "torch", "typing")
+# Public modules that are no public names: they need a library that may be missing, or hold types.
+_MODULES = ("beam", "grain", "huggingface", "polars", "ray", "spark", "torch", "typing")
 
 
 def __getattr__(name: str) -> Any:

@@ -3,6 +3,7 @@
 from tfwire import (
     arrow as arrow,
     checksum as checksum,
+    compat as compat,
     images as images,
     sharding as sharding,
     train as train,

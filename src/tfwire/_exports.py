@@ -39,6 +39,7 @@ EXPORTS = {
     "arrow": "tfwire",
     "bytes_feature": "tfwire._examples.encode",
     "checksum": "tfwire",
+    "compat": "tfwire",
     "crc32c": "tfwire.checksum",
     "decode_example": "tfwire._examples.decode",
     "decode_examples": "tfwire._examples.decode",

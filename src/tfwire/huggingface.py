@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 from tfwire import __version__, infer_schema
 from tfwire._interface.files import ObjectSource, either_word, is_path, is_url
 from tfwire._interface.messages import column_names, integer, quoted
+from tfwire._interface.partitions import read_inputs
 from tfwire.arrow import ArrowReader, open_reader
 
 try:
@@ -171,7 +172,7 @@ class TFRecord(datasets.ArrowBasedBuilder):
     def _generate_tables(self, files: list[str]) -> Iterator[tuple[Key, pyarrow.Table]]:
         reader, schema = self._open(), self.info.features.arrow_schema
         for shard, file in enumerate(files):
-            with reader._read(_input(file)) as batches:
+            with read_inputs(reader, _input(file)) as batches:
                 for number, batch in enumerate(batches):
                     table = pyarrow.Table.from_batches([pyarrow.record_batch(batch)])
                     yield Key(shard, number), table_cast(table, schema)

@@ -18,6 +18,7 @@ from helpers.arrow.structs import (
     rows_of_batch,
     written,
 )
+from tfwire._interface.partitions import read_inputs
 from tfwire.arrow import open_reader
 
 
@@ -205,6 +206,6 @@ def test_other_files_are_read_with_the_compression_that_was_given(tmp_path):
     features = {"x": tfw.FixedLenFeature([], tfw.int64)}
     for compression_type in ("GZIP", "auto"):
         reader = open_reader([], features, compression_type=compression_type)
-        assert [len(batch) for batch in reader._read(tmp_path / "a.gz")] == [3]
+        assert [len(batch) for batch in read_inputs(reader, tmp_path / "a.gz")] == [3]
     with pytest.raises(tfw.DataLossError):
-        list(open_reader([], features, compression_type="")._read(tmp_path / "a.gz"))
+        list(read_inputs(open_reader([], features, compression_type=""), tmp_path / "a.gz"))

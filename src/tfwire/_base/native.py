@@ -77,6 +77,13 @@ def check(status: int, error: Any, path: str | os.PathLike[str] | None = None) -
     raise ValueError(text(error.text) or text(lib.tfw_status_name(status)))
 
 
+def create(function: Any, kind: str, *arguments: Any) -> Any:
+    """Calls a function of C that makes an object of a kind; what it made belongs to the caller."""
+    out, error = ffi.new(f"{kind} **"), new_error()
+    check(function(*arguments, out, error), error)
+    return out[0]
+
+
 def damaged_record_error(
     status: int, error: Any, path: str | os.PathLike[str] | None
 ) -> DataLossError:

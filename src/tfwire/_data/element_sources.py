@@ -20,7 +20,7 @@ from tfwire._data.permutations import as_key, permuted
 from tfwire._data.stages import UNPLACED, Cursor, GatheringElements, GatheringPieces, Stage
 from tfwire._data.state_checks import COUNT, INT64, MISSING, after, check_state, file_id, state_or
 from tfwire._data.structure import describe, leaves, map_structure
-from tfwire._parsing.parse_file import ParsingOptions
+from tfwire._parsing.parse_file import ParsingOptions, parse_from
 from tfwire._records.reading.batch_reader import BatchReader
 from tfwire._records.reading.damage import RecordPosition
 from tfwire._records.reading.options import make_options
@@ -265,7 +265,7 @@ class Records(Stage):
             max_record_size=self.options.get("max_record_size"),
         )
         options = ParsingOptions(batch_size, reading, num_threads, drop_remainder)
-        batches = parser._parse_from(self.paths[number:], options, RecordPosition(*position))
+        batches = parse_from(parser, self.paths[number:], options, RecordPosition(*position))
         return _Parsed(batches, number, given)
 
     def reader(self, number: int, start: Any, markers: Markers) -> BatchReader:

@@ -4,8 +4,9 @@ The driver calls ``plan_partitions``; partitions are pickled; a worker calls ``r
 ``count_records``. Reading a partition again gives the same batches in the same order, so a task may
 be tried again.
 
-Engines that cut files themselves read an index with ``offsets_of_index``, and parse a part of a
-file as ``ParsingOptions`` say.
+Engines that cut files themselves read an index with ``offsets_of_index``. They parse a part of a
+file, or a file that they have opened, with ``read_inputs`` of an ArrowReader, or with
+``parse_from`` of a Parser, as ``ParsingOptions`` say.
 """
 
 from __future__ import annotations
@@ -27,7 +28,7 @@ from tfwire._base.aliases import (
 )
 from tfwire._base.arguments import boolean, integer
 from tfwire._base.errors import DataLossError, warn
-from tfwire._parsing.parse_file import ParsingOptions as ParsingOptions
+from tfwire._parsing.parse_file import ParsingOptions as ParsingOptions, parse_from as parse_from
 from tfwire._records.files.byte_sources import SectionSource
 from tfwire._records.files.paths import absolute, index_beside, is_path
 from tfwire._records.files.urls import ObjectPath, raise_naming
@@ -38,6 +39,7 @@ from tfwire._records.reading.batch_reader import BatchReader
 from tfwire._records.reading.damage import RecordPosition
 from tfwire._records.reading.options import input_paths, make_options
 from tfwire.arrow import ArrowReader, RecordBatch
+from tfwire.arrow._reader import read_inputs as read_inputs
 
 # Records from which the mean length of others is guessed.
 _SAMPLE = 64
@@ -173,7 +175,7 @@ def read_partition(partition: FilePartition, reader: ArrowReader) -> Iterator[Re
         DataLossError, ParseError, OSError: As an ArrowReader. They name the file and the record's
             number and offset in it.
     """
-    with _opened(partition) as inputs, reader._read(inputs, partition.start) as batches:
+    with _opened(partition) as inputs, read_inputs(reader, inputs, partition.start) as batches:
         yield from batches
 
 

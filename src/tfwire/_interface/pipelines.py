@@ -10,7 +10,8 @@ Iterators derive from ``tfwire.DatasetIterator``: ``_translated`` and ``_given_u
 
 * Making stages. Most are a generator function of the elements of others: ``Replayed``. What changes
   or chooses elements one by one is a ``Map`` or a ``Filter``. Others derive from ``Derived``, and
-  open a cursor that is ``Through`` the one below, with elements in ``GatheringPieces``.
+  open a cursor that is ``Through`` the one below (``_below``), with elements in
+  ``GatheringPieces``.
 * For generator functions: ``stage_elements`` runs through another stage, ``Intact`` gives what
   comes before an error, ``group_by_window`` gathers by keys, ``draws`` makes random numbers that
   depend on a key (``as_key``) and a place alone.
@@ -25,7 +26,8 @@ Iterators derive from ``tfwire.DatasetIterator``: ``_translated`` and ``_given_u
   ``joined_specs`` the structure of elements that are as one of several says.
 * Types of values: ``to_dtype`` of any name of one.
 * The records of files: ``paths_of`` an argument; those of whole files ``in_memory``, of
-  ``size_in_memory`` bytes; ``check_rule`` of how they are divided among shards.
+  ``size_in_memory`` bytes; ``chosen_numbers`` of them in a slice or sequence; ``check_rule`` of how
+  they are divided among shards.
 """
 
 from tfwire._base.system import num_cpus as num_cpus
@@ -67,3 +69,4 @@ from tfwire._data.structure import (
     zip_structures as zip_structures,
 )
 from tfwire._parsing.features import to_dtype as to_dtype
+from tfwire._records.index.random_access import chosen_numbers as chosen_numbers

@@ -26,7 +26,7 @@ from tfwire._parsing.failure import ParseFailure, Place, message_keys, parse_err
 from tfwire._parsing.features import FixedLenFeature
 from tfwire._parsing.fields import Column, with_objects
 from tfwire._parsing.native_session import Schema, Session
-from tfwire._parsing.parse_file import FileBatches, ParsingOptions
+from tfwire._parsing.parse_file import FileBatches, ParsingOptions, parse_from
 from tfwire._parsing.single import (
     SingleSession,
     batch_names,
@@ -38,15 +38,8 @@ from tfwire._parsing.single import (
 from tfwire._parsing.spec import Plan
 from tfwire._parsing.split_batches import results_of_batches
 from tfwire._records.files.compression import either_word
-from tfwire._records.reading.batch_reader import BatchReader
-from tfwire._records.reading.damage import RecordPosition
 from tfwire._records.reading.options import make_options
-from tfwire._records.reading.publishing_markers import Markers
 from tfwire._records.reading.unit_block import Block
-
-# Bytes of a file read at a time. Less would fit the L2 cache, but every read costs some Python.
-_BUFFER_SIZE = 1 << 21
-
 
 Batch = TypeVar("Batch")
 Single = TypeVar("Single")
@@ -220,30 +213,7 @@ class BaseParser(Generic[Batch, Single]):
             boolean("drop_remainder", drop_remainder),
             choice("on_parse_error", on_parse_error, ("raise", "skip")) == "skip",
         )
-        return self._parse_from(paths, parsing, storage_options=storage_options)
-
-    def _parse_from(
-        self,
-        paths: Input | Iterable[Input],
-        options: ParsingOptions,
-        start: RecordPosition | None = None,
-        storage_options: StorageOptions = None,
-    ) -> FileBatches[Batch]:
-        """As parse_file, from a position in the first file on."""
-        reading, num_threads = options.reading, options.num_threads
-        # Threads verify payloads side by side, unless what is read depends on what is damaged.
-        apart = num_threads > 1 and not (options.skip or reading.receipt)
-        apart = apart and reading.on_corrupt in ("raise", "tail")
-        reader = BatchReader(
-            paths,
-            reading._replace(buffer_size=_BUFFER_SIZE),
-            start=start,
-            markers=Markers(),
-            num_inflated=num_threads,
-            storage_options=storage_options,
-        )
-        verify = apart and not reading.flags & lib.TFW_NO_DATA_CRC
-        return FileBatches(self, reader, options, verify)
+        return parse_from(self, paths, parsing, storage_options=storage_options)
 
     def _parse_batches(
         self, serialized: Any, size: int | None, out: Out | None = None, names: Any = None

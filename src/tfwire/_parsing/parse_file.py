@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from typing import Any, NamedTuple, TypeVar
 
+from tfwire._base.aliases import Input, StorageOptions
 from tfwire._base.errors import ParseError, warn
+from tfwire._base.native import lib
 from tfwire._base.shared_iterator import SharedIterator
 from tfwire._base.workers import Workers
 from tfwire._parsing.builders import BuilderPool, LeftOut, Parsing
@@ -14,10 +16,13 @@ from tfwire._parsing.file_units import ParallelUnits, SequentialUnits
 from tfwire._records.reading.batch_reader import BatchReader
 from tfwire._records.reading.damage import RecordPosition, SkippedRegions
 from tfwire._records.reading.options import ReadOptions
+from tfwire._records.reading.publishing_markers import Markers
 from tfwire._records.reading.receipts import Receipt
 
 Batch = TypeVar("Batch")
 T = TypeVar("T")
+# Bytes of a file read at a time. Less would fit the L2 cache, but every read costs some Python.
+_BUFFER_SIZE = 1 << 21
 
 
 class ParsingOptions(NamedTuple):
@@ -195,3 +200,27 @@ class FileBatches(SharedIterator[Batch]):
 
     def __reduce__(self) -> Any:
         raise TypeError("iterators over files cannot be pickled; pickle the parser")
+
+
+def parse_from(
+    parser: Parsing,
+    paths: Input | Iterable[Input],
+    options: ParsingOptions,
+    start: RecordPosition | None = None,
+    storage_options: StorageOptions = None,
+) -> FileBatches[Any]:
+    """As ``parser.parse_file``, from a position in the first file on."""
+    reading, num_threads = options.reading, options.num_threads
+    # Threads verify payloads side by side, unless what is read depends on what is damaged.
+    apart = num_threads > 1 and not (options.skip or reading.receipt)
+    apart = apart and reading.on_corrupt in ("raise", "tail")
+    reader = BatchReader(
+        paths,
+        reading._replace(buffer_size=_BUFFER_SIZE),
+        start=start,
+        markers=Markers(),
+        num_inflated=num_threads,
+        storage_options=storage_options,
+    )
+    verify = apart and not reading.flags & lib.TFW_NO_DATA_CRC
+    return FileBatches(parser, reader, options, verify)

@@ -8,14 +8,13 @@ import struct
 from collections.abc import Iterable, Sequence
 from typing import Any, NamedTuple
 
-from tfwire._base.native import ffi, lib
+from tfwire._base.native import create, ffi, lib
 from tfwire._base.text import column_name, quoted
 from tfwire._parsing.features import string
 from tfwire._parsing.fields import Dense, Padded, Sparse, Steps, StepValues, VarLen
 from tfwire._parsing.native_session import Schema
 from tfwire._parsing.ragged import Ragged
 from tfwire._parsing.spec import Plan
-from tfwire.arrow._capsules import create
 
 # The names of Arrow's types for strings.
 BINARY_TYPES = {

@@ -1,21 +1,22 @@
-"""Files parsed into batches of Arrow: the parser of Examples, with columns whose memory is C's."""
+"""Files parsed into batches of Arrow: the parser of Examples, with columns whose memory is C's; and
+PyCapsules of Arrow structs. C makes the structs and frees them, also while Python ends."""
 
 from __future__ import annotations
 
+import ctypes
 from collections.abc import Iterator
 from typing import Any, NamedTuple
 
 import numpy as np
 
 from tfwire._base.errors import ParseError
-from tfwire._base.native import check, ffi, lib, new_struct, text
+from tfwire._base.native import check, create, ffi, lib, new_struct, text
 from tfwire._parsing.base_parser import BaseParser
 from tfwire._parsing.failure import ParseFailure, Place, parse_error
 from tfwire._parsing.native_session import Session
 from tfwire._records.files.paths import Path
 from tfwire._records.reading.damage import display_name
 from tfwire._records.reading.native_batches import Stretch
-from tfwire.arrow._capsules import array_capsule, create, schema_capsule
 from tfwire.arrow._layout import TableLayout
 
 # What C reports of a record that no array can hold: the reason of the ParseError.
@@ -26,6 +27,37 @@ _REASONS = {
 }
 
 
+# ---- Capsules -----------------------------------------------------------------------------------
+# A function object of our own: other libraries set the types of that in ctypes.pythonapi.
+_prototype = ctypes.PYFUNCTYPE(ctypes.py_object, *[ctypes.c_void_p] * 3)
+_new_capsule = _prototype(("PyCapsule_New", ctypes.pythonapi))
+
+
+def _capsule(index: int, struct: Any) -> object:
+    """A capsule that owns a struct. Names and destructors are in C, and outlive it."""
+    name = int(ffi.cast("uintptr_t", lib.tfw_capsule_names[index]))
+    address = int(ffi.cast("uintptr_t", struct))
+    return _new_capsule(address, name, lib.tfw_capsule_destructors[index])
+
+
+def schema_capsule(layout: Any) -> object:
+    """A capsule "arrow_schema" of a ``tfw_arrow_layout *``."""
+    return _capsule(0, create(lib.tfw_arrow_schema_create, "struct ArrowSchema", layout))
+
+
+def array_capsule(array: Any, first: int, count: int) -> object:
+    """A capsule "arrow_array" of some records of an array of ours."""
+    return _capsule(1, create(lib.tfw_arrow_array_share, "struct ArrowArray", array, first, count))
+
+
+def stream_capsule(layout: Any, options: Any) -> object:
+    """A capsule "arrow_array_stream"."""
+    return _capsule(
+        2, create(lib.tfw_arrow_stream_create, "struct ArrowArrayStream", layout, options)
+    )
+
+
+# ---- Batches ------------------------------------------------------------------------------------
 class RecordBatch:
     """Some records as columns, in Arrow's memory. Made by an ArrowReader.
 

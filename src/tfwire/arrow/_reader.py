@@ -23,7 +23,7 @@ from tfwire._base.errors import Error, ParseError
 from tfwire._base.native import ffi, new_struct
 from tfwire._base.text import column_name, printable, quoted
 from tfwire._parsing.infer import infer_schema
-from tfwire._parsing.parse_file import FileBatches, ParsingOptions
+from tfwire._parsing.parse_file import FileBatches, ParsingOptions, parse_from
 from tfwire._parsing.spec import Plan, compile_features
 from tfwire._records.files.byte_sources import open_regular
 from tfwire._records.files.compression import DETECT_SIZE, detect_compression, either_word
@@ -31,9 +31,8 @@ from tfwire._records.files.paths import absolute, is_path
 from tfwire._records.files.urls import is_url
 from tfwire._records.reading.damage import RecordPosition
 from tfwire._records.reading.options import input_paths, make_options
-from tfwire.arrow._capsules import schema_capsule, stream_capsule
 from tfwire.arrow._layout import BINARY_TYPES, TableLayout
-from tfwire.arrow._parsed_batches import BatchParser, RecordBatch
+from tfwire.arrow._parsed_batches import BatchParser, RecordBatch, schema_capsule, stream_capsule
 
 _BATCH_SIZE = 65536
 
@@ -85,17 +84,7 @@ class ArrowReader:
         Returns:
             An iterator over RecordBatches and context manager, as ``Parser.parse_file`` gives it.
         """
-        return self._read(self.paths)
-
-    def _read(
-        self, paths: Input | Iterable[Input], start: RecordPosition | None = None
-    ) -> FileBatches[RecordBatch]:
-        """Reads other files, or file objects, as this reader reads its own; the first from a
-        position on."""
-        options = self._options
-        if self._layout.positions:
-            options = options._replace(num_threads=1)
-        return self._parser._parse_from(paths, options, start)
+        return read_inputs(self, self.paths)
 
     def __arrow_c_schema__(self) -> object:
         """The type of the table, as Arrow's PyCapsule interface has it."""
@@ -145,6 +134,16 @@ class ArrowReader:
 
     def __reduce__(self) -> Any:
         raise TypeError("readers cannot be pickled; open the files again in the other process")
+
+
+def read_inputs(
+    reader: ArrowReader, inputs: Input | Iterable[Input], start: RecordPosition | None = None
+) -> FileBatches[RecordBatch]:
+    """Other files or file objects, read as a reader reads its own; the first from a position on."""
+    options = reader._options
+    if reader._layout.positions:
+        options = options._replace(num_threads=1)
+    return parse_from(reader._parser, inputs, options, start)
 
 
 def _is_plain_file(path: Any, detect: bool) -> bool:

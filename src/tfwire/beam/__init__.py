@@ -30,11 +30,13 @@ from apache_beam.io.iobase import Read, Write
 from apache_beam.transforms import ParDo, PTransform, Reshuffle
 
 from tfwire._interface.messages import boolean, choice, column_names, integer
-from tfwire.beam._elements import ArrowBatches, NumpyBatches, RecordElements
-from tfwire.beam._file_parts import (
+from tfwire.beam._reading import (
+    ArrowBatches,
     BeamReading,
     FindRanges,
+    NumpyBatches,
     ReadRanges,
+    RecordElements,
     TFRecordSource,
     inferred_features,
 )

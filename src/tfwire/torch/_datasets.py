@@ -15,6 +15,7 @@ from tfwire._interface.messages import boolean, integer
 from tfwire._interface.pipelines import (
     Epochs,
     check_rule,
+    chosen_numbers,
     in_memory,
     iterate,
     size_in_memory,
@@ -282,12 +283,12 @@ class TFRecordMapDataset(data.Dataset):
         if self._parser is None:
             return self._records[key]
         form = {**self._form, "list": BatchStringList}  # a loader may collate what a sampler chose
-        return handed_over(self._batch(self._records._numbers(key), form))
+        return handed_over(self._batch(chosen_numbers(self._records, key), form))
 
     def __getitems__(self, indices: Sequence[int]) -> Sequence[Value]:
         """Many records. ``collate`` and ``default_collate`` make a batch of them in one parse."""
         try:
-            numbers = self._records._numbers(indices)
+            numbers = chosen_numbers(self._records, indices)
         except (TypeError, ValueError):
             if not any(map(np.ndim, indices)):
                 raise

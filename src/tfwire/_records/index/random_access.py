@@ -430,3 +430,8 @@ def _saved_or_built(path: Any, check: Check) -> RecordIndex:
     with contextlib.suppress(OSError, DataLossError):
         return RecordIndex.load(path)
     return RecordIndex._build(path, "auto", check)
+
+
+def chosen_numbers(files: TFRecordFiles, key: Any) -> Array:
+    """The numbers of the records in a slice or a sequence, counted from the beginning."""
+    return files._numbers(key)
