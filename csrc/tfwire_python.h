@@ -137,7 +137,7 @@ TFW_API int tfw_rows_encode(tfw_rows *rows, const uint8_t *stream, size_t len, u
 TFW_API int tfw_read_record(int32_t fd, uint64_t offset, size_t size, uint8_t *out);
 
 /* Copies byte strings, given as spans of addresses, into out as framed records, one after the
- * other: as many as fit, *out_done, in *out_len bytes. TFW_NEED_SPACE: the next one does not fit. */
+ * other: as many as fit, *out_done, in *out_len bytes. TFW_NEED_SPACE: the next does not fit. */
 TFW_API int tfw_pack_addresses(const tfw_span *spans, size_t count, uint8_t *out, size_t capacity,
                                size_t *out_done, size_t *out_len);
 
