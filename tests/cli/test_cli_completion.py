@@ -73,7 +73,13 @@ BEGIN = {
 }
 
 
-@pytest.mark.parametrize("way", [pytest.param(way, marks=needs(way.split()[0])) for way in BEGIN])
+@pytest.mark.parametrize(
+    "way",
+    [
+        pytest.param(way, marks=[needs(way.split()[0]), *[pytest.mark.slow] * ("eval" in way)])
+        for way in BEGIN
+    ],
+)
 def test_what_is_typed_is_completed(way, script, tmp_path):
     """As a user does it: in a terminal, with the tab key."""
     shell = way.split()[0]

@@ -216,7 +216,9 @@ def test_repair_corrects_on_demand(files):
     ("words", "noun", "key"),
     [
         (["verify", "very"], "region", "regions"),
-        (["repair", "very", "out", "--force"], "region", "lost"),
+        pytest.param(
+            *(["repair", "very", "out", "--force"], "region", "lost"), marks=pytest.mark.slow
+        ),
         (["repair", "very", "out", "--force", "--correct"], "flipped bit", "flipped_bits"),
     ],
     ids=["verify", "repair", "correct"],

@@ -224,16 +224,17 @@ def interrupted(process):
 
 
 def wait_until_busy(pid):
-    """Waits until the command has imported what it works with and waits itself, if it does."""
+    """Waits until the command has imported what it works with, and waits itself or computes."""
     while b"_native" not in read(f"/proc/{pid}/maps"):
         time.sleep(0.02)
-    asleep = 0
-    for _ in range(50):
+    asleep = ticks = 0
+    while asleep < 5 and ticks < 80:
         time.sleep(0.01)
-        states = {read(path).rpartition(b") ")[2][:1] for path in glob(f"/proc/{pid}/task/*/stat")}
-        asleep = asleep + 1 if states == {b"S"} else 0
-        if asleep == 5:
-            return
+        tasks = [
+            read(path).rpartition(b") ")[2].split() for path in glob(f"/proc/{pid}/task/*/stat")
+        ]
+        asleep = asleep + 1 if all(task[0] == b"S" for task in tasks) else 0
+        ticks = sum(int(task[11]) + int(task[12]) for task in tasks)  # of CPU time
 
 
 def read(path):

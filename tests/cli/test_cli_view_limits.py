@@ -70,6 +70,7 @@ def test_large_records_take_little_memory(tmp_path):
     assert memory_of_pages(path, "?view=features", "?start=7") < 170_000
 
 
+@pytest.mark.slow
 @pytest.mark.unsanitized("weighs a process")
 @pytest.mark.skipif(not sys.platform.startswith("linux"), reason="VmHWM is Linux")
 def test_many_features_take_little_memory(tmp_path):

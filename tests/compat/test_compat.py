@@ -76,12 +76,6 @@ def test_methods_that_a_dataset_does_not_have_name_their_replacement():
     assert not hasattr(dataset, "numpy")
 
 
-def test_tensors_of_numbers_do_arithmetic():
-    assert 1.5 == (tf.cast(tf.constant(3), tf.float32) / 2).numpy()
-    assert 4 == (1 + tf.constant(3)).numpy()
-    assert [True, False] == (tf.constant([True, True]) & [True, False]).numpy().tolist()
-
-
 def test_what_follows_records_is_a_dataset_of_tensors():
     """And no longer a TFRecordDataset, as in TensorFlow."""
     records = tf.data.TFRecordDataset("none")
@@ -123,5 +117,5 @@ def test_no_replacement_is_named_for_what_is_there():
     for name in INSTEAD:
         head, *_ = name.split(".")
         if head[0].islower() or head in vars(tf):  # others are classes that hold the name
-            with pytest.raises(AttributeError, match="instead: "):
+            with pytest.raises(AttributeError, match=re.escape(INSTEAD[name])):
                 operator.attrgetter(name)(tf)

@@ -1,11 +1,18 @@
-"""The Python code of the documentation, as a reader copies it out."""
+"""The Python code of the documentation, as a reader copies it out, and what makes docs/api."""
 
 from __future__ import annotations
 
 import re
+import sys
+from importlib import import_module
 from typing import Any
 
 from helpers.paths import DOCS
+
+# The program that makes docs/api.
+sys.path.insert(0, str(DOCS))
+api = import_module("make_api")
+sys.path.remove(str(DOCS))
 
 # Pages whose every print says in a comment what it prints (tests/house/test_docs.py).
 PRINTING = [

@@ -3,7 +3,6 @@
 import ast
 import inspect
 import os
-import sys
 import typing
 from collections import defaultdict
 from collections.abc import Iterator
@@ -14,11 +13,7 @@ from pathlib import Path
 import pytest
 
 import tfwire as tfw
-from helpers.paths import DOCS
-
-sys.path.insert(0, str(DOCS))
-api = import_module("make_api")
-sys.path.remove(str(DOCS))
+from helpers.documents import api
 
 pytestmark = pytest.mark.outside_c
 

@@ -7,7 +7,6 @@ from itertools import pairwise
 import duckdb
 import nanoarrow as na
 import numpy as np
-import pandas as pd
 import polars as pl
 import pyarrow as pa
 import pytest
@@ -288,31 +287,6 @@ def test_duckdb(tmp_path):
     ):
         with pytest.raises(TypeError, match=f"feature 'x': an? {what}"):
             rows_of(duckdb.sql(f"select {query} as x"))
-
-
-def test_pandas():
-    frame = pd.DataFrame(
-        {
-            "i": pd.array([1, None, 3], "Int64"),
-            "b": pd.array([True, False, None], "boolean"),
-            "s": ["a", None, "c"],
-            "c": pd.Categorical(["x", "y", None]),
-            "l": pd.Series([[1, 2], None, []], dtype=pd.ArrowDtype(pa.list_(pa.int64()))),
-            "n": np.arange(3),
-        }
-    )
-    rows = rows_of(frame)
-    assert {"i": [1], "b": [1], "s": [b"a"], "c": [b"x"], "l": [1, 2], "n": [0]} == rows[0]
-    assert {"b": [0], "c": [b"y"], "n": [1]} == rows[1]
-    assert {"i": [3], "s": [b"c"], "l": [], "n": [2]} == rows[2]
-    assert rows[:2] == rows_of(frame[:2])
-
-
-def test_the_index_of_a_frame_is_a_column():
-    frame = pd.DataFrame({"f": [1.5, 2.5]})
-    labelled = frame.set_axis([b"p", b"q"])
-    assert {"f": [1.5], "__index_level_0__": [b"p"]} == rows_of(labelled)[0]
-    assert [{"f": [1.5]}, {"f": [2.5]}] == rows_of(labelled.reset_index(drop=True))
 
 
 def test_nanoarrow():

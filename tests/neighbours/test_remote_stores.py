@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import contextlib
-import io
 import multiprocessing
 import os
 import random
@@ -17,11 +16,16 @@ from upath import UPath
 
 import tfwire as tfw
 import tfwire.sharding
-from helpers.remote.object_server import ObjectServer, file_of
-from tfwire._records.remote import objects, read_ahead
+from helpers.remote.object_server import (
+    RECORDS,
+    ObjectServer,
+    file_of,
+    no_threads_left,
+    small_ranges,
+)
+from tfwire._records.remote import read_ahead
 from tfwire._records.remote.upload import RemoteShardSink
 
-RECORDS = [random.Random(i).randbytes(1000 + i) for i in range(400)]
 # Ten megabytes: two ranges of their real size, and two parts of an upload.
 MANY = [random.Random(i).randbytes(100_000) for i in range(100)]
 
@@ -40,25 +44,16 @@ def s3():
 
 @pytest.fixture
 def small(monkeypatch):
-    monkeypatch.setattr(read_ahead, "_RANGE_BYTES", 100_000)
-    monkeypatch.setattr(objects, "_FIRST_PAUSE", 0.001)
+    with small_ranges(monkeypatch):
+        yield
 
 
 @pytest.fixture
 def server(small):
     with ObjectServer() as server:
         for path, options in (("/a", None), ("/gz", "GZIP")):
-            out = io.BytesIO()
-            tfw.write_records(out, RECORDS, options)
-            server.add(path, out.getvalue())
+            server.add(path, file_of(RECORDS, options))
         yield server
-
-
-def no_threads_left():
-    deadline = time.monotonic() + 30
-    while any(each.name.startswith("tfwire-") for each in threading.enumerate()):
-        assert time.monotonic() < deadline, "a thread of the reader is left"
-        time.sleep(0.001)
 
 
 # ---- S3 ------------------------------------------------------------------------------------------

@@ -6,15 +6,10 @@ to be there. A union would force it to cast.
 
 import ast
 import re
-import sys
 from importlib import import_module
 
 import tfwire
-from helpers.paths import DOCS
-
-sys.path.insert(0, str(DOCS))
-api = import_module("make_api")
-sys.path.remove(str(DOCS))
+from helpers.documents import api
 
 # This list may not grow. An entry is a public name and why no type can be said of it.
 VALUES = {

@@ -40,6 +40,10 @@ def small_ranges(monkeypatch):
     yield
     fsspec.filesystem("memory").store.clear()
     gc.collect()  # datasets, which hold cycles
+    no_threads_left()
+
+
+def no_threads_left():
     deadline = time.monotonic() + 30
     while any(each.name.startswith("tfwire-") for each in threading.enumerate()):
         assert time.monotonic() < deadline, "a thread of the reader is left"
