@@ -7,10 +7,8 @@ timer, which would flatter tfwire.
 
 from __future__ import annotations
 
-import os
-import struct
 from collections import deque
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable
 from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
@@ -20,9 +18,7 @@ import google_crc32c
 import numpy as np
 
 from tfwire import compat
-
-os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "3")
-os.environ.setdefault("TF_ENABLE_ONEDNN_OPTS", "0")
+from tfwire.cli.bench import Subject, read_fields, struct_records, tensorflow, tensorflow_read
 
 HAS_BAGZ = find_spec("bagz") is not None
 HAS_PANDAS = find_spec("pandas") is not None
@@ -30,10 +26,7 @@ HAS_POLARS = find_spec("polars") is not None
 HAS_PYARROW = find_spec("pyarrow") is not None
 HAS_TENSORFLOW = find_spec("tensorflow") is not None
 if HAS_TENSORFLOW:
-    import tensorflow as tf
-
-    tf.config.threading.set_intra_op_parallelism_threads(1)
-    tf.config.threading.set_inter_op_parallelism_threads(1)
+    tf = tensorflow()
     train = tf.train
 else:
     import tfwire
@@ -72,10 +65,7 @@ def count_batches(batches: Iterable[Any]) -> int:
 
 
 def v1_iterator(path: Path, compression: str | None = None) -> int:
-    kind = tf.compat.v1.io.TFRecordCompressionType
-    code = kind.GZIP if compression == "GZIP" else kind.NONE
-    options = tf.compat.v1.io.TFRecordOptions(code)
-    return sum(1 for _ in tf.compat.v1.io.tf_record_iterator(str(path), options))
+    return sum(tensorflow_read(Subject(str(path), compression or "")))
 
 
 def dataset(path: Path, compression: str | None = None, threads: int = 1) -> Any:
@@ -95,26 +85,9 @@ def dataset_one_by_one(path: Path, count: int) -> int:
     return count
 
 
-def plain_records(path: Path) -> Iterator[bytes]:
-    """The reader that one writes in 20 lines of Python, with a checksum package in C."""
-    with open(path, "rb") as file:
-        while header := file.read(12):
-            length, length_crc = struct.unpack("<QI", header)
-            if masked(crc32c.crc32c(header[:8])) != length_crc:
-                raise ValueError("damaged length")
-            data = file.read(length)
-            (data_crc,) = struct.unpack("<I", file.read(4))
-            if masked(crc32c.crc32c(data)) != data_crc:
-                raise ValueError("damaged data")
-            yield data
-
-
-def masked(crc: int) -> int:
-    return ((crc >> 15 | crc << 17) + 0xA282EAD8) & 0xFFFFFFFF
-
-
 def plain_reader(path: Path) -> int:
-    return sum(1 for _ in plain_records(path))
+    """The reader that one writes in 20 lines of Python, with a checksum package in C."""
+    return sum(1 for _ in struct_records(Subject(str(path))))
 
 
 def copied(path: Path, count: int) -> Callable[[], int]:
@@ -231,9 +204,7 @@ def parse_sequence_file(path: Path, context: dict[str, Any], lists: dict[str, An
 def decode_messages(records: list[bytes]) -> int:
     """protobuf's FromString and every field read, as numbers in lists."""
     for record in records:
-        for feature in train.Example.FromString(record).features.feature.values():
-            kind = feature.WhichOneof("kind")
-            list(getattr(feature, kind).value)
+        read_fields(train.Example.FromString(record))
     return len(records)
 
 

@@ -1,5 +1,8 @@
 """Writes the manual page of the command from the texts of --help: ``make man``.
 
+argparse-manpage leaves out what stands below the options of a command, such as when its exit status
+is 1, and dates the page.
+
 Usage: ``python packaging/make_man.py OUT``
 """
 

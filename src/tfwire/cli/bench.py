@@ -1,7 +1,7 @@
 """tfwire bench: how fast tfwire and other installed packages read a file.
 
 A reader is a generator over one pass through a file. It yields the number of records read since the
-last yield, so that a measurement can stop at any time. tfwire demo has them too.
+last yield, so that a measurement can stop at any time. tfwire demo and benchmarks/ have them too.
 """
 
 from __future__ import annotations
@@ -243,7 +243,7 @@ def tensorflow() -> Any:
     return tf
 
 
-def _tensorflow_read(file: Subject) -> Counts:
+def tensorflow_read(file: Subject) -> Counts:
     tf = tensorflow()
     return _counted(tf.compat.v1.io.tf_record_iterator(file.path, _tensorflow_options(tf, file)))
 
@@ -285,10 +285,10 @@ def _tensorflow_spec(tf: Any, features: Any) -> dict[str, Any]:
 
 def _struct_read(file: Subject) -> Counts:
     """A simple reader in Python, with a checksum package in C."""
-    return _counted(_struct_records(file))
+    return _counted(struct_records(file))
 
 
-def _struct_records(file: Subject) -> Iterator[bytes]:
+def struct_records(file: Subject) -> Iterator[bytes]:
     import crc32c
 
     def masked(data: bytes) -> int:
@@ -319,11 +319,11 @@ def _protobuf_parse(file: Subject) -> Counts:
     records = iter(tfw.read_records(file.path, file.compression))
     while piece := list(islice(records, _BATCH)):
         for record in piece:
-            _read_fields(message.FromString(record))
+            read_fields(message.FromString(record))
         yield len(piece)
 
 
-def _read_fields(message: Any) -> None:
+def read_fields(message: Any) -> None:
     if hasattr(message, "features"):
         features = message.features.feature.values()
     else:
@@ -358,7 +358,7 @@ class MeasuredReader(NamedTuple):
 
 READERS = [
     MeasuredReader(READ, "tfwire", _tfwire_read),
-    MeasuredReader(READ, "TensorFlow", _tensorflow_read, "tensorflow"),
+    MeasuredReader(READ, "TensorFlow", tensorflow_read, "tensorflow"),
     MeasuredReader(READ, "struct + crc32c", _struct_read, "crc32c", ("", "GZIP")),
     MeasuredReader(READ, "tfrecord, unchecked", _tfrecord_read, "tfrecord", ("", "GZIP")),
     MeasuredReader(VERIFY, "tfwire", _tfwire_verify),
