@@ -68,8 +68,9 @@ def test_help_is_as_wide_as_the_terminal(columns, monkeypatch):
     assert width - 12 < max(map(len, lines)) <= width - 2
 
 
-def test_demo_walks_all_steps(tmp_path):
+def test_demo_walks_all_steps(tmp_path, monkeypatch):
     """Every step compares what it read with what it wrote."""
+    monkeypatch.setattr("tfwire.cli.demo.SECONDS", 0.01)
     result = tfwire_command("demo", "--folder", str(tmp_path / "demo"), "--records", "2000")
     assert result.returncode == 0, result.stderr
     assert "china.jpg" in result.stdout

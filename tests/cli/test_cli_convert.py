@@ -329,6 +329,7 @@ def test_files_that_are_missing_are_named(folder):
         ("a.jsonl", b'{"x": "\\ud800"}', "line 1: "),
         ("a.jsonl", b"[" * 100_000, "line 1: "),
         ("a.jsonl", b"\x1f\x8b\x08broken", "damaged gzip"),
+        ("a.jsonl", gzip.compress(b"{}", mtime=0)[:10] + b"broken", "a.jsonl: damaged gzip"),
         ("a.csv", b"a,b\n1\n", "a.csv: line 2: expected 2 cells, found 1"),
         ("a.csv", b"a,a\n1,2\n", "'a' occurs twice"),
         ("a.csv", b'a\n"x', "a.csv: line 2"),

@@ -7,14 +7,13 @@ import os
 import sys
 from collections.abc import Collection, Iterable, Sequence
 from importlib import import_module
-from typing import Any, NamedTuple, NoReturn
+from typing import Any, NoReturn
 
 from tfwire import DataLossError, __version__
 from tfwire._interface.messages import printable
 from tfwire.cli._arguments import (
     INPUT_COMPRESSIONS,
     UsageError,
-    add_shared,
     error_line,
     expand_patterns,
     print_error,
@@ -24,82 +23,32 @@ from tfwire.cli._streams import OutputError, silence_output, standard_streams
 __all__ = ["main"]
 
 
-class _Command(NamedTuple):
-    """A subcommand.
-
-    Attributes:
-        module: With its add_NAME(), which says what options it has of its own.
-        shared: The options that it has in common with others, as _arguments.SHARED has them.
-        help: Its line in --help.
-    """
-
-    module: str
-    shared: str
-    help: str
-
-
+# Subcommand: the module with its add_SUBCOMMAND(), and its line in --help.
 _COMMANDS = {
-    "info": _Command(
-        "info",
-        "files --compression --json",
-        "show compression, number and sizes of records, features of the first record",
-    ),
-    "head": _Command("show", "files --compression", "print the first records as text or JSON"),
-    "cat": _Command("show", "files --compression", "print all records as text, JSON or raw bytes"),
-    "count": _Command("info", "files --compression --json", "count the records"),
-    "schema": _Command(
-        "schema",
-        "--compression --force",
-        "print the specification that parses files, as code or a schema file",
-    ),
-    "stats": _Command(
-        "stats",
-        "files --compression --json --force",
-        "show how many records have each feature, and the ranges of its values",
-    ),
-    "view": _Command(
+    "info": ("info", "show compression, number and sizes of records, features of the first record"),
+    "head": ("show", "print the first records as text or JSON"),
+    "cat": ("show", "print all records as text, JSON or raw bytes"),
+    "count": ("info", "count the records"),
+    "schema": ("schema", "print the specification that parses files, as code or a schema file"),
+    "stats": ("stats", "show how many records have each feature, and the ranges of its values"),
+    "view": (
         "view",
-        "--compression --force",
         "look at records, images and damage in the browser, or write them as one page",
     ),
-    "verify": _Command(
-        "verify", "files --compression --json --jobs", "verify every record and list all damage"
-    ),
-    "repair": _Command(
-        "repair",
-        "--compression --force --json",
-        "write the records that verify, or can be corrected, to a new file",
-    ),
-    "index": _Command(
-        "index",
-        "--compression --json --jobs",
-        "save the positions of records, for random access",
-    ),
-    "split": _Command(
-        "reshard",
-        "files --compression --force --json",
-        "write the records of files to several files of equal number or size",
-    ),
-    "merge": _Command(
-        "reshard", "files --compression --force --json", "write the records of files to one file"
-    ),
-    "shuffle": _Command("reshard", "--force --json", "write the records of files in random order"),
-    "convert": _Command(
+    "verify": ("verify", "verify every record and list all damage"),
+    "repair": ("repair", "write the records that verify, or can be corrected, to a new file"),
+    "index": ("index", "save the positions of records, for random access"),
+    "split": ("reshard", "write the records of files to several files of equal number or size"),
+    "merge": ("reshard", "write the records of files to one file"),
+    "shuffle": ("reshard", "write the records of files in random order"),
+    "convert": (
         "convert",
-        "--compression --force --json",
-        "convert between TFRecord, Parquet, Arrow, JSON lines, CSV and WebDataset tar files",
+        "convert between TFRecord, Parquet, Arrow, JSON lines, CSV and tar files",
     ),
-    "bench": _Command(
-        "bench", "--compression", "measure how fast tfwire and other installed packages read a file"
-    ),
-    "completion": _Command(
-        "completion", "", "print a script that completes commands and options in a shell"
-    ),
-    "demo": _Command(
-        "demo", "", "walk through the library on real data, with a speed table at the end"
-    ),
+    "bench": ("bench", "measure how fast tfwire and other installed packages read a file"),
+    "completion": ("completion", "print a script that completes commands and options in a shell"),
+    "demo": ("demo", "walk through the library on real data, with a speed table at the end"),
 }
-
 _DAMAGED = "tfwire verify lists all damage; tfwire repair keeps the records that verify"
 _INTERRUPTED = 130  # the exit status that shells give an interrupted process
 
@@ -149,10 +98,9 @@ def command_parser(
     parser.add_argument("--version", action="version", version=f"tfwire {__version__}")
     commands = parser.add_subparsers(dest="command", metavar="COMMAND", required=True)
     for name in names:
-        module, shared, text = _COMMANDS[name]
+        module, text = _COMMANDS[name]
         command = commands.add_parser(name, help=text, description=text)
         if name in filled:
-            add_shared(command, shared)
             getattr(import_module(f"tfwire.cli.{module}"), f"add_{name}")(command)
     return parser, commands.choices
 

@@ -111,13 +111,12 @@ SHARED: dict[str, dict[str, Any]] = {
     "--json": {"action": "store_true", "help": "print JSON: a line for each file, or the report"},
 }
 """Options that several commands have."""
-_SHORT = {"--jobs": "-j"}
+_SHORT = {"--jobs": ["-j"]}
 
 
-def add_shared(parser: argparse.ArgumentParser, names: str) -> None:
-    """Adds some of the shared options."""
-    for name in names.split():
-        parser.add_argument(*filter(None, [_SHORT.get(name), name]), **SHARED[name])
+def add_shared(parser: argparse.ArgumentParser, *names: str) -> None:
+    for name in names:
+        parser.add_argument(*_SHORT.get(name, []), name, **SHARED[name])
 
 
 def input_file(name: str) -> Any:

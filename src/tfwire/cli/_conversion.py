@@ -45,7 +45,7 @@ from tfwire.cli._row_survey import (
     RowSurvey,
     columns_of_schema,
 )
-from tfwire.cli._rows import Row, RowAndKinds, TextWriter
+from tfwire.cli._rows import Encoder, OpenedFile, Row, RowAndKinds, TextWriter
 from tfwire.cli._streams import Progress
 
 _BUDGET = 16 << 20  # bytes of a batch
@@ -116,8 +116,7 @@ class Conversion:
                 writer.write_many(records)
             self._note_files(writer.paths or [], writer.num_records)
         else:
-            lines = (_example_line(record) for record in records)
-            self._write_text(lines, b"", b"")
+            self._write_text(map(_example_line, records), Encoder(_example_line))
 
     def _records(self) -> Iterator[tuple[str, int, bytes]]:
         """Path, number and bytes of the records, in all at most --limit. Damage is reported when it
@@ -335,20 +334,20 @@ class Conversion:
             yield (path, number), row, kinds
 
     def _rows_of_file(self, path: str) -> Iterator[RowAndKinds]:
-        def report(done: int) -> None:
-            self._progress.update(path, done)
+        if self._source in ARROW_FORMATS:
+            for batch, _ in _tables.table_batches(path, self._source, _BUDGET // 8):
+                for row in _tables.arrow_rows(batch):
+                    yield row, None
+            return
+        with _rows.opened(path) as source:
+            for found in self._rows_of_text(source):
+                yield found
+                self._progress.update(path, source.position())
 
-        if self._source == "jsonl":
-            return _rows.json_rows(path, report)
-        rows: Iterator[Row]
-        if self._source == "csv":
-            rows = _rows.csv_rows(path, report)
-        elif self._source == "tar":
-            rows = _webdataset.sample_rows(path, report, self._options.key)
-        else:
-            batches = _tables.table_batches(path, self._source, _BUDGET // 8)
-            rows = (row for batch, _ in batches for row in _tables.arrow_rows(batch))
-        return ((row, None) for row in rows)
+    def _rows_of_text(self, source: OpenedFile) -> Iterator[RowAndKinds]:
+        if self._source == "tar":
+            return _webdataset.sample_rows(source, self._options.key)
+        return _rows.csv_rows(source) if self._source == "csv" else _rows.json_rows(source)
 
     def _write_rows(self, rows: Iterator[Row], columns: list[RowColumn]) -> None:
         if self._target == "tfrecord":
@@ -365,17 +364,14 @@ class Conversion:
             self._note_files(files.paths, files.num_rows)
         else:
             encoder = self._encoder(columns)
-            lines = (encoder.encode(row) for row in rows)
-            self._write_text(lines, encoder.header, encoder.footer)
+            self._write_text(map(encoder.encode, rows), encoder)
 
-    def _encoder(self, columns: list[RowColumn]) -> Any:
+    def _encoder(self, columns: list[RowColumn]) -> Encoder:
         if self._target == "csv":
-            return _rows.CsvEncoder(columns)
+            return _rows.csv_encoder(columns)
         if self._target == "tar":
-            return _webdataset.SampleEncoder(columns, self._options.key)
-        if self._options.examples:
-            return _rows.ExampleEncoder(columns)
-        return _rows.JsonEncoder(columns)
+            return _webdataset.sample_encoder(columns, self._options.key)
+        return (_rows.example_encoder if self._options.examples else _rows.json_encoder)(columns)
 
     # ---- New files ----------------------------------------------------------------------------
 
@@ -402,12 +398,12 @@ class Conversion:
 
         return self._file_set(open_writer, _tables.select_rows)
 
-    def _write_text(self, lines: Iterator[bytes], header: bytes, footer: bytes) -> None:
+    def _write_text(self, lines: Iterator[bytes], encoder: Encoder) -> None:
         """Writes rows that are encoded."""
 
         def open_writer(file: Any) -> Any:
             compressed = self._options.output_compression == "gzip"
-            return TextWriter(file, compressed, header, footer)
+            return TextWriter(file, compressed, encoder)
 
         with self._file_set(open_writer, lambda items, chosen: items[chosen]) as files:
             for piece in _pieces(lines):

@@ -7,9 +7,10 @@ import csv
 import gzip
 import io
 import json
+import zlib
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -30,42 +31,32 @@ _LONGEST_LINE = 1 << 30  # bytes, as long as records may be
 _MAX_CELL = (1 << 31) - 1
 
 
-class OpenedFile:
-    """A file that is read from the beginning to the end, inflated if its beginning says gzip.
+class OpenedFile(NamedTuple):
+    """A file that is read from the beginning to the end.
 
     Attributes:
-        file: To read from.
+        file: To read from; inflated if its beginning says gzip.
+        position: Says how many bytes of it are read.
     """
 
-    def __init__(self, path: str) -> None:
-        # Closed by close().
-        self._raw = open(path, "rb")  # noqa: SIM115
-        try:
-            compressed = self._raw.peek(2)[:2] == b"\x1f\x8b"
-        except BaseException:
-            self._raw.close()
-            raise
-        self.file: Any = gzip.GzipFile(fileobj=self._raw) if compressed else self._raw
-
-    def position(self) -> int:
-        """How many bytes of the file are read."""
-        return self._raw.tell()
-
-    def close(self) -> None:
-        self.file.close()
-        self._raw.close()
+    file: Any
+    position: Callable[[], int]
 
 
 @contextmanager
 def opened(path: str) -> Iterator[OpenedFile]:
-    """Opens a file; errors of gzip name it."""
-    file = OpenedFile(path)
-    try:
-        yield file
-    except (EOFError, gzip.BadGzipFile) as error:
-        raise ValueError(f"{show_path(path)}: damaged gzip file: {error}") from None
-    finally:
-        file.close()
+    """Opens a file, whose errors name it."""
+    with open(path, "rb") as raw:
+        try:
+            if raw.peek(2)[:2] == b"\x1f\x8b":
+                with gzip.GzipFile(fileobj=raw) as inflated:
+                    yield OpenedFile(inflated, raw.tell)
+            else:
+                yield OpenedFile(raw, raw.tell)
+        except (EOFError, gzip.BadGzipFile, zlib.error) as error:
+            raise ValueError(f"{show_path(path)}: damaged gzip file: {error}") from None
+        except ValueError as error:
+            raise ValueError(f"{show_path(path)}: {error}") from None
 
 
 # ---- TFRecord files -----------------------------------------------------------------------------
@@ -112,29 +103,23 @@ def example_row(record: bytes) -> tuple[Row, dict[str, str], int]:
 # ---- JSON lines ---------------------------------------------------------------------------------
 
 
-def json_rows(path: str, report: Callable[[int], None]) -> Iterator[RowAndKinds]:
+def json_rows(source: OpenedFile) -> Iterator[RowAndKinds]:
     """The rows of JSON lines: objects, or Examples in protobuf's JSON, which say their kinds.
-
-    Args:
-        path: The file.
-        report: Called with the number of bytes that are read.
 
     Raises:
         ValueError: A line that is no such row.
     """
-    with opened(path) as source:
-        lines = iter(lambda: source.file.readline(_LONGEST_LINE + 1), b"")
-        for number, line in enumerate(lines, 1):
-            if len(line) > _LONGEST_LINE:
-                raise ValueError(f"{show_path(path)}: line {number} has more than 1 GiB")
-            line = line.removeprefix(b"\xef\xbb\xbf") if number == 1 else line
-            if line.isspace() or not line:
-                continue
-            try:
-                yield _json_row(line)
-            except (ValueError, RecursionError) as error:
-                raise ValueError(f"{show_path(path)}: line {number}: {_said(error)}") from None
-            report(source.position())
+    lines = iter(lambda: source.file.readline(_LONGEST_LINE + 1), b"")
+    for number, line in enumerate(lines, 1):
+        if len(line) > _LONGEST_LINE:
+            raise ValueError(f"line {number} has more than 1 GiB")
+        line = line.removeprefix(b"\xef\xbb\xbf") if number == 1 else line
+        if line.isspace() or not line:
+            continue
+        try:
+            yield _json_row(line)
+        except (ValueError, RecursionError) as error:
+            raise ValueError(f"line {number}: {_said(error)}") from None
 
 
 def _said(error: ValueError | RecursionError) -> str:
@@ -197,25 +182,31 @@ def _json_type(value: Any) -> str:
     return _JSON_TYPE_NAMES.get(type(value), "a number")
 
 
-class JsonEncoder:
-    """Rows as lines of JSON.
+class Encoder(NamedTuple):
+    """How rows become text.
 
-    Args:
-        columns: Of the rows.
+    Attributes:
+        encode: Gives a row as lines, or as members of an archive.
+        header, footer: What a file begins and ends with.
     """
 
-    header = footer = b""
+    encode: Callable[[Any], bytes]
+    header: bytes = b""
+    footer: bytes = b""
 
-    def __init__(self, columns: Sequence[RowColumn]) -> None:
-        self._columns = {column.name: column for column in columns}
 
-    def encode(self, row: Row) -> bytes:
-        """A row as a line."""
-        tree = {name: json_value(value, self._columns[name].text) for name, value in row.items()}
+def json_encoder(columns: Sequence[RowColumn]) -> Encoder:
+    """Rows as lines of JSON."""
+    is_text = {column.name: column.text for column in columns}
+
+    def encode(row: Row) -> bytes:
+        tree = {name: json_value(value, is_text[name]) for name, value in row.items()}
         try:
             return json.dumps(tree, ensure_ascii=False).encode() + b"\n"
         except UnicodeEncodeError:  # a name that is not UTF-8
             return json.dumps(tree).encode() + b"\n"
+
+    return Encoder(encode)
 
 
 def json_value(value: RowValue, text: bool) -> Any:
@@ -251,22 +242,14 @@ _NUMPY_OF_KIND: dict[str, Any] = {
 }
 
 
-class ExampleEncoder:
-    """Rows as Examples in protobuf's JSON, one per line.
+def example_encoder(columns: Sequence[RowColumn]) -> Encoder:
+    """Rows as Examples in protobuf's JSON, one per line."""
+    kinds = kinds_of(columns)
 
-    Args:
-        columns: Of the rows.
-    """
+    def encode(row: Row) -> bytes:
+        return example_to_json(encode_example(features_of_row(row, kinds))).encode() + b"\n"
 
-    header = footer = b""
-
-    def __init__(self, columns: Sequence[RowColumn]) -> None:
-        self._kinds = kinds_of(columns)
-
-    def encode(self, row: Row) -> bytes:
-        """A row as a line."""
-        example = encode_example(features_of_row(row, self._kinds))
-        return example_to_json(example).encode() + b"\n"
+    return Encoder(encode)
 
 
 def decode_base64(row: Row, names: Sequence[str]) -> None:
@@ -291,54 +274,44 @@ def decode_base64(row: Row, names: Sequence[str]) -> None:
 # ---- CSV ----------------------------------------------------------------------------------------
 
 
-def csv_rows(path: str, report: Callable[[int], None]) -> Iterator[Row]:
+def csv_rows(source: OpenedFile) -> Iterator[RowAndKinds]:
     """The rows of a CSV file, whose first line names the columns. Empty cells are missing values,
     all others strings."""
     csv.field_size_limit(_MAX_CELL)
-    with opened(path) as source:
-        # Other bytes become surrogates, which no text has: the row with the first is known.
-        text = io.TextIOWrapper(source.file, "utf-8-sig", "surrogateescape", newline="")
-        reader = csv.reader(text, strict=True)
-        try:
-            header = next(reader, [])
-            _unique([(name, name.encode()) for name in header])
-            for cells in reader:
-                if cells and len(cells) != len(header):
-                    raise ValueError(f"expected {len(header)} cells, found {len(cells)}")
-                if cells:
-                    pairs = zip(header, cells, strict=True)
-                    yield {name: cell.encode() for name, cell in pairs if cell}
-                report(source.position())
-        except (csv.Error, ValueError) as error:
-            said = "expected UTF-8" if isinstance(error, UnicodeError) else error
-            raise ValueError(f"{show_path(path)}: line {reader.line_num}: {said}") from None
-        finally:
-            text.detach()
+    # Other bytes become surrogates, which no text has: the row with the first is known.
+    text = io.TextIOWrapper(source.file, "utf-8-sig", "surrogateescape", newline="")
+    reader = csv.reader(text, strict=True)
+    try:
+        header = next(reader, [])
+        _unique([(name, name.encode()) for name in header])
+        for cells in reader:
+            if cells and len(cells) != len(header):
+                raise ValueError(f"expected {len(header)} cells, found {len(cells)}")
+            if cells:
+                pairs = zip(header, cells, strict=True)
+                yield {name: cell.encode() for name, cell in pairs if cell}, None
+    except (csv.Error, ValueError) as error:
+        said = "expected UTF-8" if isinstance(error, UnicodeError) else error
+        raise ValueError(f"line {reader.line_num}: {said}") from None
+    finally:
+        text.detach()
 
 
-class CsvEncoder:
-    """Rows as lines of CSV; lists as JSON.
+def csv_encoder(columns: Sequence[RowColumn]) -> Encoder:
+    """Rows as lines of CSV, or several if there are line ends in them; lists as JSON."""
 
-    Args:
-        columns: Of the rows.
-    """
-
-    footer = b""
-
-    def __init__(self, columns: Sequence[RowColumn]) -> None:
-        self._columns = columns
-        self.header: bytes = _csv_line([column.name for column in columns]) if columns else b""
-
-    def encode(self, row: Row) -> bytes:
-        """A row as a line, or several if there are line ends in it."""
-        cells = [self._cell(column, row.get(column.name)) for column in self._columns]
+    def encode(row: Row) -> bytes:
+        cells = [_csv_cell(row.get(column.name), column.text) for column in columns]
         return _csv_line(cells) if cells else b""
 
-    def _cell(self, column: RowColumn, value: RowValue | None) -> str:
-        if value is None:
-            return ""
-        found = json_value(value, column.text)
-        return json.dumps(found, ensure_ascii=False) if isinstance(found, list) else str(found)
+    return Encoder(encode, _csv_line([column.name for column in columns]) if columns else b"")
+
+
+def _csv_cell(value: RowValue | None, text: bool) -> str:
+    if value is None:
+        return ""
+    found = json_value(value, text)
+    return json.dumps(found, ensure_ascii=False) if isinstance(found, list) else str(found)
 
 
 def _csv_line(cells: Sequence[str]) -> bytes:
@@ -351,18 +324,19 @@ def _csv_line(cells: Sequence[str]) -> bytes:
 
 
 class TextWriter:
-    """Writes rows that are encoded, between a header and a footer.
+    """Writes rows that are encoded, between the header and the footer.
 
     Args:
         file: A binary file.
         compressed: By gzip; the same content gives the same bytes.
+        encoder: Of the rows.
     """
 
-    def __init__(self, file: Any, compressed: bool, header: bytes, footer: bytes) -> None:
+    def __init__(self, file: Any, compressed: bool, encoder: Encoder) -> None:
         self._gzip = gzip.GzipFile("", "wb", fileobj=file, mtime=0) if compressed else None
         self._file = self._gzip or file
-        self._footer = footer
-        self._file.write(header)
+        self._footer = encoder.footer
+        self._file.write(encoder.header)
 
     def write(self, items: Sequence[bytes]) -> None:
         self._file.writelines(items)

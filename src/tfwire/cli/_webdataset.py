@@ -10,13 +10,13 @@ from __future__ import annotations
 import json
 import re
 import tarfile
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from typing import Any
 from urllib.parse import quote_from_bytes, unquote_to_bytes
 
-from tfwire._interface.messages import quoted, show_path
+from tfwire._interface.messages import quoted
 from tfwire.cli._row_survey import NON_FINITE, RowColumn, RowValue
-from tfwire.cli._rows import Row, json_value, opened, plain_value
+from tfwire.cli._rows import Encoder, OpenedFile, Row, RowAndKinds, json_value, plain_value
 
 # WebDataset's extensions of integers as text.
 _INTEGER_EXTENSIONS = ("cls", "cls2", "class", "count", "index", "inx", "id")
@@ -26,32 +26,29 @@ _JSON = ".json"
 _TAR_READ_SIZE = 1 << 16
 
 
-def sample_rows(
-    path: str, report: Callable[[int], None], key_name: str | None = None
-) -> Iterator[Row]:
+def sample_rows(source: OpenedFile, key_name: str | None = None) -> Iterator[RowAndKinds]:
     """The samples of a tar file as rows. Members are read one by one; none is extracted, so it does
     not matter what their names are. Folders, links and devices are left out.
 
     Args:
-        path: The file, plain or compressed by gzip.
-        report: Called with the number of bytes that are read.
+        source: The file.
         key_name: The column that gets the keys.
 
     Raises:
         ValueError: Not a tar file, or two members of a sample have one extension.
     """
-    with opened(path) as source:
-        stream: Any = _ArchiveStream(source.file)
-        try:
-            archive = tarfile.open(fileobj=stream, mode="r|")  # noqa: SIM115
-        except tarfile.TarError as error:
-            raise ValueError(f"{show_path(path)}: not a tar file: {error}") from None
-        try:
-            with archive:
-                yield from _samples(archive, source.position, report, key_name)
-            stream.check_end()
-        except (tarfile.TarError, ValueError) as error:
-            raise ValueError(f"{show_path(path)}: {error}") from None
+    stream: Any = _ArchiveStream(source.file)
+    try:
+        archive = tarfile.open(fileobj=stream, mode="r|")  # noqa: SIM115
+    except tarfile.TarError as error:
+        raise ValueError(f"not a tar file: {error}") from None
+    try:
+        with archive:
+            for row in _samples(archive, key_name):
+                yield row, None
+        stream.check_end()
+    except tarfile.TarError as error:
+        raise ValueError(str(error)) from None
 
 
 class _ArchiveStream:
@@ -74,12 +71,7 @@ class _ArchiveStream:
             raise ValueError("the archive has no end; it was cut off")
 
 
-def _samples(
-    archive: tarfile.TarFile,
-    position: Callable[[], int],
-    report: Callable[[int], None],
-    key_name: str | None,
-) -> Iterator[Row]:
+def _samples(archive: tarfile.TarFile, key_name: str | None) -> Iterator[Row]:
     last: str | None = None
     row: Row = {}
     for member in archive:
@@ -100,7 +92,6 @@ def _samples(
         if feature in row:
             raise ValueError(f"sample {quoted(key)}: {quoted(feature)} occurs twice")
         row[feature] = value
-        report(position())
     if last is not None:
         yield row
 
@@ -127,16 +118,18 @@ def _name(extension: str) -> str:
     return unquote_to_bytes(extension).decode("utf-8", "surrogateescape")
 
 
-class SampleEncoder:
+def sample_encoder(columns: Sequence[RowColumn], key_name: str | None) -> Encoder:
     """Rows as members of a tar file.
 
     Args:
         columns: Of the rows.
         key_name: The column with the keys; None: they are the numbers of the rows.
     """
+    return Encoder(_Samples(columns, key_name).encode, footer=bytes(2 * tarfile.BLOCKSIZE))
 
-    header = b""
-    footer = bytes(2 * tarfile.BLOCKSIZE)
+
+class _Samples:
+    """Encodes rows; it knows the last key."""
 
     def __init__(self, columns: Sequence[RowColumn], key_name: str | None) -> None:
         self._columns = {column.name: column for column in columns}

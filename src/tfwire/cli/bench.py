@@ -31,6 +31,7 @@ _MOST_FEATURES = 10_000  # that are parsed; a specification with 10,000 takes 50
 def add_bench(parser: argparse.ArgumentParser) -> None:
     """The options of tfwire bench."""
     parser.add_argument("file", metavar="FILE", help="a TFRecord file")
+    _arguments.add_shared(parser, "--compression")
     parser.add_argument(
         "--seconds",
         type=duration,
@@ -69,18 +70,30 @@ def _run(options: argparse.Namespace) -> int:
         _arguments.complain(options, f"{options.file}: holds no records")
         return 1
     file = Subject(options.file, report.compression, _schema(options.file, report))
-    if not options.json:
-        _print_head(report)
-    best: dict[str, float] = {}  # records per second of tfwire, by operation
-    for reader in READERS:
-        if report.compression in reader.compressions and (file.schema or reader.operation != PARSE):
-            _report(options, reader, _measured(reader, file, options.seconds), report, best)
+    readers = [reader for reader in READERS if report.compression in reader.compressions]
+    compare(report, file, readers, options.seconds, as_json=options.json)
     if file.schema is None and not options.json:
         print(
             "Nothing to parse: the records are not Examples that one specification of "
             f"1 to {_MOST_FEATURES:,} features describes."
         )
     return 0
+
+
+def compare(
+    report: tfw.FileReport,
+    file: Subject,
+    readers: Iterable[MeasuredReader],
+    seconds: float,
+    as_json: bool = False,
+) -> None:
+    """Measures readers one after the other, and prints each result at once."""
+    if not as_json:
+        _print_head(report)
+    best: dict[str, float] = {}  # records per second of tfwire, by operation
+    for reader in readers:
+        if file.schema or reader.operation != PARSE:
+            _report(as_json, reader, _measured(reader, file, seconds), report, best)
 
 
 def _schema(path: str, report: tfw.FileReport) -> Any:
@@ -134,7 +147,7 @@ def _size(report: tfw.FileReport) -> int:
 
 
 def _report(
-    options: argparse.Namespace,
+    as_json: bool,
     reader: MeasuredReader,
     rate: float | str,
     report: tfw.FileReport,
@@ -153,7 +166,7 @@ def _report(
         row.update(facts)
         ratio = "" if reader.name == "tfwire" else f"{ours / rate:8.1f}x as fast"
         line = f"{rate:>14,.0f}{rate * mean / 1e6:>9,.0f}{ratio}"
-    if options.json:
+    if as_json:
         _arguments.print_json(row)
     else:
         print(f"{reader.operation:24}{reader.name:22}{line}", flush=True)
@@ -335,10 +348,10 @@ def read_fields(message: Any) -> None:
 
 
 class MeasuredReader(NamedTuple):
-    """A way to read.
+    """A way to read; in the demo also to write.
 
     Attributes:
-        operation: READ, VERIFY, INDEX or PARSE.
+        operation: READ, VERIFY, INDEX, PARSE or another.
         name: The package, for the table.
         read: The generator over one pass.
         package: The package that must be installed; None: no other.

@@ -97,6 +97,7 @@ def add_convert(parser: argparse.ArgumentParser) -> None:
             help=f"format of the {what}: {', '.join(FORMATS)}",
         )
     _add_columns(parser)
+    _arguments.add_shared(parser, "--compression", "--force", "--json")
     parser.add_argument(
         "--on-corrupt",
         choices=["raise", "skip", "tail", "stop"],

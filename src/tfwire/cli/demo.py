@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import argparse
 import os
-import time
-from collections.abc import Callable
+from collections.abc import Iterator
 from functools import partial
 from importlib.util import find_spec
 from typing import TYPE_CHECKING, Any
@@ -14,7 +13,7 @@ import tfwire as tfw
 from tfwire._interface.messages import show_path
 from tfwire.cli import _arguments
 from tfwire.cli._arguments import UsageError
-from tfwire.cli.bench import PARSE, READ, READERS, MeasuredReader, Subject, tensorflow
+from tfwire.cli.bench import PARSE, READ, READERS, MeasuredReader, Subject, compare, tensorflow
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -65,7 +64,7 @@ def _run(options: argparse.Namespace) -> int:
     segmentation(folder / "segmentation.tfrecords")
     sentence(folder / "sequence.tfrecord")
     heading("How fast")
-    compare(folder / "speed.tfrecord", observation_columns(options.records), observation_spec())
+    speed(folder / "speed.tfrecord", observation_columns(options.records))
     return 0
 
 
@@ -291,101 +290,51 @@ def sentence(path: Path) -> None:
     confirm(spelled == words, "the letters of every word")
 
 
-# ---- The demo's table: tfwire, protobuf and, if installed, TensorFlow ---------------------------
-#
-# Every operation does the same work on the same data, on one thread; the figure is the best of a
-# few rounds. ``make bench`` is the full comparison.
+# ---- The speed of this machine ------------------------------------------------------------------
 
-WRITE = "write examples to a file"
-ROUNDS = 3  # the first warms up
-Columns = dict[str, Any]
-Operation = Callable[[], int]  # returns the number of records
+WRITE = "write a file"
+SECONDS = 0.5  # for each row of the table
 
 
-def compare(path: Path, columns: Columns, features: Any) -> None:
-    """Prints the table. The columns are written to the file, and the file is read."""
-    count = len(next(iter(columns.values())))
-    file = Subject(str(path), "", features)
-    writers = _writers(path, columns)
-    print(
-        f"  {count:,} records, checksums verified ({tfw.checksum.crc32c_kernel()}); "
-        "records per second"
-    )
-    print(f"  {'':26}" + "".join(f"{name:>22}" for name in writers))
-    for operation in (WRITE, READ, PARSE):
-        systems = writers if operation == WRITE else _readers(operation, file)
-        times = {name: _best_time(work, count) for name, work in systems.items()}
-        cells = [_cell(times, name, count) for name in writers]
-        print(f"  {operation:26}" + "".join(cells))
-    if "TensorFlow" not in writers:
-        print("  (TensorFlow is not installed here; with it, the table has one more column.)")
+def speed(path: Path, columns: dict[str, Array]) -> None:
+    """The table of tfwire bench, on one thread, with rows for writing before it."""
+    file = Subject(str(path), "", observation_spec())
+    sum(_write_columns(columns, file))
+    writers = [
+        MeasuredReader(WRITE, "tfwire", partial(_write_columns, columns)),
+        MeasuredReader(WRITE, "TensorFlow", partial(_write_tensorflow, columns), "tensorflow"),
+        MeasuredReader(WRITE, "protobuf messages", partial(_write_messages, columns)),
+    ]
+    readers = [reader for reader in READERS if reader.operation in (READ, PARSE)]
+    installed = [each for each in (*writers, *readers) if each.installed]
+    compare(tfw.verify_file(path), file, installed, SECONDS)
+    if find_spec("tensorflow") is None:
+        print("(TensorFlow is not installed here; with it, the table has more rows.)")
 
 
-def _cell(times: dict[str, float], name: str, count: int) -> str:
-    if name not in times:
-        return f"{'-':>22}"
-    rate = count / times[name]
-    if name == "tfwire":
-        return f"{rate:>22,.0f}"
-    return f"{rate:>13,.0f} ({times[name] / times['tfwire']:5.1f}x)"
-
-
-def _best_time(operation: Operation, expected: int) -> float:
-    """The time of the fastest round in seconds; every round must handle all records."""
-    times = []
-    for _ in range(ROUNDS):
-        begin = time.perf_counter()
-        found = operation()
-        times.append(time.perf_counter() - begin)
-        if found != expected:
-            raise ValueError(f"an operation handled {found} of {expected} records")
-    return min(times)
-
-
-def _readers(operation: str, file: Subject) -> dict[str, Operation]:
-    def whole_pass(reader: MeasuredReader) -> int:
-        return sum(reader.read(file))
-
-    return {
-        reader.name: partial(whole_pass, reader)
-        for reader in READERS
-        if reader.operation == operation and reader.installed
-    }
-
-
-def _writers(path: Path, columns: Columns) -> dict[str, Operation]:
-    found: dict[str, Operation] = {
-        "tfwire": partial(_write_columns, path, columns),
-        "protobuf messages": partial(_write_messages, path.with_suffix(".protobuf"), columns),
-    }
-    if find_spec("tensorflow") is not None:
-        found["TensorFlow"] = partial(_write_tensorflow, path.with_suffix(".tensorflow"), columns)
-    return found
-
-
-def _write_columns(path: Path, columns: Columns) -> int:
-    with tfw.TFRecordWriter(path) as writer:
+def _write_columns(columns: dict[str, Array], file: Subject) -> Iterator[int]:
+    with tfw.TFRecordWriter(file.path) as writer:
         writer.write_columns(columns)
-    return len(columns["feature0"])
+    yield len(columns["feature0"])
 
 
-def _write_messages(path: Path, columns: Columns) -> int:
+def _write_messages(columns: dict[str, Array], file: Subject) -> Iterator[int]:
     """Messages of protobuf, which has no record files: tfwire frames them."""
-    with tfw.TFRecordWriter(path) as writer:
+    with tfw.TFRecordWriter(f"{file.path}.protobuf") as writer:
         for message in _messages(tfw.train, columns):
             writer.write(message)
-    return len(columns["feature0"])
+    yield len(columns["feature0"])
 
 
-def _write_tensorflow(path: Path, columns: Columns) -> int:
+def _write_tensorflow(columns: dict[str, Array], file: Subject) -> Iterator[int]:
     tf = tensorflow()
-    with tf.io.TFRecordWriter(str(path)) as writer:
+    with tf.io.TFRecordWriter(f"{file.path}.tensorflow") as writer:
         for message in _messages(tf.train, columns):
             writer.write(message)
-    return len(columns["feature0"])
+    yield len(columns["feature0"])
 
 
-def _messages(train: Any, columns: Columns) -> Any:
+def _messages(train: Any, columns: dict[str, Array]) -> Iterator[bytes]:
     """Serialized messages, built as the tutorials build them."""
     for f0, f1, f2, f3 in zip(*(column.tolist() for column in columns.values()), strict=True):
         feature = {

@@ -18,6 +18,7 @@ if TYPE_CHECKING:
 def add_index(parser: argparse.ArgumentParser) -> None:
     """The options of tfwire index."""
     parser.add_argument("files", nargs="+", metavar="FILE", help="a TFRecord file")
+    _arguments.add_shared(parser, "--compression", "--json", "--jobs")
     mode = parser.add_mutually_exclusive_group()
     mode.add_argument(
         "--text", action="store_true", help="write FILE.idx, in the text form of tfrecord2idx"

@@ -20,10 +20,12 @@ _JSON_REGIONS = 1000
 
 
 def add_info(parser: argparse.ArgumentParser) -> None:
+    _arguments.add_shared(parser, "files", "--compression", "--json")
     parser.set_defaults(run=_info)
 
 
 def add_count(parser: argparse.ArgumentParser) -> None:
+    _arguments.add_shared(parser, "files", "--compression", "--json")
     parser.set_defaults(run=_count)
 
 

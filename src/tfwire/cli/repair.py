@@ -16,6 +16,7 @@ def add_repair(parser: argparse.ArgumentParser) -> None:
     """The options of tfwire repair."""
     parser.add_argument("input", metavar="IN", help="the damaged file, - for stdin; only read")
     parser.add_argument("output", metavar="OUT", help="the new file")
+    _arguments.add_shared(parser, "--compression", "--force", "--json")
     parser.add_argument(
         "--correct",
         action="store_true",

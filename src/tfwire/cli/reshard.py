@@ -22,6 +22,7 @@ _EPILOG = (
 
 def add_split(parser: argparse.ArgumentParser) -> None:
     """The options of tfwire split."""
+    _arguments.add_shared(parser, "files", "--compression")
     _add_output(parser, "the new files, like 'train-{shard:05d}-of-{shards:05d}.tfrecord'")
     _add_counts(parser, required=True)
     parser.set_defaults(run=_reshard)
@@ -29,6 +30,7 @@ def add_split(parser: argparse.ArgumentParser) -> None:
 
 def add_merge(parser: argparse.ArgumentParser) -> None:
     """The options of tfwire merge."""
+    _arguments.add_shared(parser, "files", "--compression")
     _add_output(parser, "the new file")
     parser.set_defaults(run=_reshard, shards=None, shard_size=None)
 
@@ -63,6 +65,7 @@ def _add_output(parser: argparse.ArgumentParser, output_help: str) -> None:
         default="none",
         help="compression of the output (default: none)",
     )
+    _arguments.add_shared(parser, "--force", "--json")
     parser.add_argument("--index", action="store_true", help="save an index beside every file")
     parser.add_argument(
         "-j",

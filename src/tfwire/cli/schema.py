@@ -26,6 +26,7 @@ def add_schema(parser: argparse.ArgumentParser) -> None:
         metavar="FILE",
         help="a TFRecord file, - for stdin; or one schema file: NAME.pbtxt or NAME.json",
     )
+    _arguments.add_shared(parser, "--compression", "--force")
     number = parser.add_mutually_exclusive_group()
     number.add_argument(
         "-n",

@@ -44,6 +44,7 @@ def add_cat(parser: argparse.ArgumentParser) -> None:
 
 
 def _add_arguments(parser: argparse.ArgumentParser) -> None:
+    _arguments.add_shared(parser, "files", "--compression")
     parser.add_argument(
         "--format",
         choices=["text", "json", "raw"],

@@ -31,6 +31,7 @@ _TITLES = ("feature", "kind", "records", "values", "min", "mean", "max", "")
 
 def add_stats(parser: argparse.ArgumentParser) -> None:
     """The options of tfwire stats."""
+    _arguments.add_shared(parser, "files", "--compression", "--json", "--force")
     parser.add_argument(
         "--plot",
         metavar="OUT",

@@ -17,6 +17,7 @@ if TYPE_CHECKING:
 
 def add_verify(parser: argparse.ArgumentParser) -> None:
     """The options of tfwire verify."""
+    _arguments.add_shared(parser, "files", "--compression", "--json", "--jobs")
     parser.add_argument(
         "--crc32c",
         action="store_true",

@@ -28,6 +28,7 @@ _FROZEN_BYTES = 5_000_000  # of pictures
 def add_view(parser: argparse.ArgumentParser) -> None:
     """The options of tfwire view."""
     parser.add_argument("files", nargs="+", metavar="FILE", help="a TFRecord file or a URL")
+    _arguments.add_shared(parser, "--compression", "--force")
     parser.add_argument(
         "--no-open", action="store_true", help="print the address, and open no browser"
     )
