@@ -12,7 +12,7 @@ import zlib
 import numpy as np
 import pytest
 from google.protobuf import json_format
-from hypothesis import given, settings, strategies as st
+from hypothesis import given, strategies as st
 
 import tfwire as tfw
 from cases.wire import field, varint
@@ -78,7 +78,6 @@ def tensors(draw: st.DrawFn) -> tuple[bytes, str]:
 
 
 @given(tensors(), st.sampled_from([None, *NUMBERS]))
-@settings(deadline=None)
 def test_a_tensor_is_an_error_or_what_it_says_in_bounded_memory(tensor, other_type):
     data, name = tensor
     name = other_type or name
@@ -100,7 +99,6 @@ def test_a_tensor_is_an_error_or_what_it_says_in_bounded_memory(tensor, other_ty
     st.booleans(),
     st.none() | st.integers(-2, 24),
 )
-@settings(deadline=None)
 def test_raw_bytes_are_the_memory_that_numpy_sees(strings, name, little_endian, fixed_length):
     dtype = np.dtype(name)
     length = len(strings[0]) if strings and fixed_length is None else fixed_length or 0
@@ -148,7 +146,6 @@ EXAMPLES = st.builds(
 
 
 @given(EXAMPLES | TREES, MUTATIONS)
-@settings(deadline=None)
 def test_json_is_an_error_or_the_example_that_protobuf_reads(tree, mutations):
     text = mutated(json.dumps(tree).encode(), mutations)
     try:
@@ -178,7 +175,6 @@ LEVELS = st.sampled_from([0, 1, 9])
 
 
 @given(RECORDS, st.sampled_from([("GZIP", 31), ("ZLIB", 15)]), LEVELS, FLUSHES, MUTATIONS)
-@settings(deadline=None)
 def test_of_a_damaged_stream_all_whole_records_come_and_then_the_error(
     records, kind, level, flush, mutations
 ):
@@ -199,7 +195,6 @@ def test_of_a_damaged_stream_all_whole_records_come_and_then_the_error(
 
 
 @given(st.lists(RECORDS, min_size=1, max_size=3), LEVELS, FLUSHES, MUTATIONS)
-@settings(deadline=None)
 def test_skipping_in_a_damaged_member_costs_no_record_of_another(members, level, flush, mutations):
     """What lies in other members comes once, and nothing comes that was not written. In the damaged
     member a wrong distance may copy a record, which verifies then."""

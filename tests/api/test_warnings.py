@@ -5,6 +5,7 @@ import warnings
 import pytest
 
 import tfwire as tfw
+from helpers.reading import damage
 from tfwire import sharding
 
 
@@ -12,9 +13,7 @@ from tfwire import sharding
 def damaged(tmp_path):
     path = tmp_path / "damaged.tfrecord"
     tfw.write_records(path, [b"one", b"two", tfw.encode_example({"a": 1})])
-    content = bytearray(path.read_bytes())
-    content[12] ^= 1
-    path.write_bytes(content)
+    damage(path, 12)
     return path
 
 

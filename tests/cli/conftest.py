@@ -1,4 +1,4 @@
-"""A file, the folder where commands run, and a viewer of files that serves in a thread."""
+"""A file of records, and a viewer of files that serves in a thread."""
 
 import threading
 
@@ -8,13 +8,6 @@ import tfwire as tfw
 from helpers.command import RECORDS
 from tfwire.view._records import BrowsedFile
 from tfwire.view._server import Viewer
-
-
-@pytest.fixture
-def folder(tmp_path, monkeypatch):
-    """Where the commands run."""
-    monkeypatch.chdir(tmp_path)
-    return tmp_path
 
 
 @pytest.fixture

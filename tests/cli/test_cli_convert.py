@@ -17,6 +17,7 @@ from hypothesis import given, settings, strategies as st
 
 import tfwire as tfw
 from helpers.command import tfwire_main
+from helpers.reading import damage
 
 ROWS = [
     {"label": 1, "name": "cät", "tags": ["a", "b"], "weight": 0.1},
@@ -260,9 +261,7 @@ def test_rounding_is_reported(folder):
 
 
 def test_damage_is_an_error_or_left_out(folder):
-    data = bytearray((folder / "in.tfrecord").read_bytes())
-    data[20] ^= 1
-    (folder / "bad.tfrecord").write_bytes(data)
+    damage(folder / "in.tfrecord", 20, folder / "bad.tfrecord")
     for target in ("jsonl", "tar", "tfrecord"):
         assert "bad.tfrecord: record 0" in refused("bad.tfrecord", "-o", f"a.{target}", status=1)
         words = ["bad.tfrecord", "-o", f"b.{target}", "--on-corrupt", "skip", "--json"]
@@ -425,7 +424,7 @@ def tables(draw):
 
 
 @pytest.mark.parametrize("words", [["jsonl"], ["jsonl", "--examples"], ["csv"], ["tar"]], ids=str)
-@settings(max_examples=25, deadline=None)
+@settings(max_examples=25)
 @given(rows=tables())
 def test_what_is_not_reported_as_lost_comes_back(words, rows):
     ending, *flags = words

@@ -13,6 +13,7 @@ from google.protobuf import text_format
 
 import tfwire as tfw
 from helpers.command import tfwire_command, tfwire_main, tfwire_process
+from helpers.reading import damage
 from tfwire import train
 
 EXAMPLES = [tfw.encode_example({"i": i, "name": f"record {i}", "w": [i / 2]}) for i in range(20)]
@@ -119,9 +120,7 @@ def test_head_shortens_and_says_so(tmp_path):
 def test_damage_is_said_and_the_rest_is_shown(tmp_path):
     path = tmp_path / "records"
     tfw.write_records(path, EXAMPLES)
-    data = bytearray(path.read_bytes())
-    data[20] ^= 1
-    path.write_bytes(data)
+    damage(path, 20)
     result = tfwire_command("cat", "--format", "json", path, tmp_path / "missing")
     assert result.returncode == 1
     assert EXAMPLES[1:] == list(tfw.decode_json_example(result.stdout.splitlines()))

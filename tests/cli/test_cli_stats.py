@@ -11,6 +11,7 @@ import pytest
 
 import tfwire as tfw
 from helpers.command import tfwire_command, tfwire_main
+from helpers.reading import damage
 from tfwire._interface.contents import RecordSample
 from tfwire._records.reading.batch_reader import BatchReader
 from tfwire._records.reading.options import make_options
@@ -245,9 +246,7 @@ def test_shares_are_rounded_but_none_and_all_are_exact():
 
 
 def test_damage_is_left_out_and_reported(folder):
-    data = bytearray((folder / "in").read_bytes())
-    data[20] ^= 1
-    (folder / "in").write_bytes(data)
+    damage(folder / "in", 20)
     result = tfwire_main("stats", "in")
     assert 1 == result.returncode
     assert result.stdout.startswith(b"in: 2 records of ")

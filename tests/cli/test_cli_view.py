@@ -13,6 +13,7 @@ from urllib.parse import urlsplit
 import pytest
 
 import tfwire as tfw
+from helpers.reading import damage
 from helpers.threads import wait_for
 from helpers.view.viewing import get, jpeg, links
 from tfwire.cli import main
@@ -230,9 +231,7 @@ def test_wrong_usage(photos, tmp_path, capsys):
 
 
 def test_damage_is_a_red_row_and_is_said(photos, tmp_path, capsys):
-    contents = bytearray(photos.read_bytes())
-    contents[5000] ^= 1
-    photos.write_bytes(contents)
+    damage(photos, 5000)
     out = tmp_path / "out.html"
     assert 1 == main(["view", "--html", str(out), str(photos)])
     assert 1 == out.read_text().count('<tr class="bad">')

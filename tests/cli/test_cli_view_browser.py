@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 
 import tfwire as tfw
+from helpers.reading import damage
 from helpers.view.browser import CHROMIUM, Browser
 from helpers.view.viewing import jpeg
 from tfwire.cli import main
@@ -150,9 +151,7 @@ def test_a_hostile_file(tmp_path, serve, browser):
     ]
     tfw.write_records(path, records)
     offset = int(tfw.RecordIndex.build(path).offsets[2])
-    contents = bytearray(path.read_bytes())
-    contents[offset + 14] ^= 1
-    path.write_bytes(contents)
+    damage(path, offset + 14)
     viewer = serve(path)
     for target in ("", *(f"?view=record&n={n}" for n in range(4)), "?view=features", "?x"):
         browser.show(viewer.url + target)

@@ -16,6 +16,7 @@ import pytest
 
 import tfwire as tfw
 from helpers.command import ENVIRONMENT
+from helpers.reading import damage
 from helpers.reference import header
 from helpers.threads import wait_for
 from helpers.view.viewing import get, links
@@ -236,9 +237,7 @@ def test_records_that_are_pictures_are_shown(tmp_path, serve):
 
 @pytest.mark.filterwarnings("ignore::tfwire.TfwireWarning")
 def test_damage_is_told_in_words(labels, serve):
-    contents = bytearray(labels.read_bytes())
-    contents[30] ^= 1
-    labels.write_bytes(contents)
+    damage(labels, 30)
     assert b"the checksum of the payload is wrong at byte 0" in get(serve(labels))[1]
 
 

@@ -223,7 +223,8 @@ WAITING = {
 
 
 @pytest.mark.parametrize("name", WAITING)
-def test_closing_wakes_a_prefetch_at_any_depth(name):
+def test_closing_wakes_a_prefetch_at_any_depth(name, monkeypatch):
+    monkeypatch.setattr("tfwire._base.workers.PATIENCE", 0.01)
     gate, found = Gate(3), []
     elements = iter(WAITING[name](gated(gate).prefetch(2)))
     consumer = threading.Thread(target=lambda: found.extend(elements), daemon=True)

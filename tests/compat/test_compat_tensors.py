@@ -7,18 +7,15 @@ import copy
 import operator
 import pickle
 import warnings
-from pathlib import Path
 
 import numpy as np
 import pytest
 
 import tfwire as tfw
 import tfwire.compat as tf
+from helpers.reading import damage
 
-
-@pytest.fixture(autouse=True)
-def in_its_own_folder(tmp_path, monkeypatch):
-    monkeypatch.chdir(tmp_path)
+pytestmark = pytest.mark.usefixtures("folder")
 
 
 # ---- Constants ----------------------------------------------------------------------------------
@@ -171,9 +168,7 @@ def test_there_is_one_class_of_dtypes():
 
 def damaged_file():
     tfw.write_records("damaged", [b"record"])
-    data = bytearray(Path("damaged").read_bytes())
-    data[14] ^= 1
-    Path("damaged").write_bytes(data)
+    damage("damaged", 14)
     return "damaged"
 
 

@@ -10,12 +10,7 @@ from PIL import Image
 
 import tfwire.compat as tf
 
-pytestmark = pytest.mark.outside_c
-
-
-@pytest.fixture(autouse=True)
-def in_its_own_folder(tmp_path, monkeypatch):
-    monkeypatch.chdir(tmp_path)
+pytestmark = [pytest.mark.outside_c, pytest.mark.usefixtures("folder")]
 
 
 # ---- The message helpers that every version of the page begins with ----------------------------

@@ -9,6 +9,7 @@ import pytest
 import ray
 
 import tfwire as tfw
+from helpers.reading import damage
 from helpers.records.counted_files import CASES, COUNT, expected_count, write_counted_files
 from tfwire.ray import TFRecordDatasink, TFRecordDatasource, read_tfrecord, write_tfrecord
 
@@ -244,9 +245,7 @@ def test_a_task_that_fails_leaves_no_file(workers, path, tmp_path):
 def test_damage_is_an_error_or_left_out(workers, path):
     offset = int(tfw.RecordIndex.load(path).offsets[3000])
     status = path.stat()
-    data = bytearray(path.read_bytes())
-    data[offset + 14] ^= 1
-    path.write_bytes(data)
+    damage(path, offset + 14)
     os.utime(path, ns=(status.st_atime_ns, status.st_mtime_ns))
     with pytest.raises(Exception, match="record 3000"):
         read_tfrecord(path, FEATURES, override_num_blocks=4).materialize()

@@ -7,6 +7,7 @@ import os
 import warnings
 import zlib
 from functools import cache
+from pathlib import Path
 from typing import Any
 
 import tfwire as tfw
@@ -35,6 +36,13 @@ def write_anew(path: Any, data: bytes) -> None:
     """Writes a file. File systems sync one that is truncated and written anew."""
     path.unlink(missing_ok=True)
     path.write_bytes(data)
+
+
+def damage(path: Any, at: int, copy: Any = None) -> None:
+    """Flips a bit of a byte of a file, or of its copy."""
+    data = bytearray(Path(path).read_bytes())
+    data[at] ^= 1
+    Path(copy or path).write_bytes(data)
 
 
 WBITS = {"GZIP": 31, "ZLIB": 15}

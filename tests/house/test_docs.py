@@ -21,13 +21,7 @@ from helpers.products import check_each
 from tfwire import compat
 from tfwire.cli import _COMMANDS, command_parser
 
-pytestmark = pytest.mark.outside_c
-
-
-@pytest.fixture(autouse=True)
-def folder(tmp_path, monkeypatch):
-    """Where the pages write their files."""
-    monkeypatch.chdir(tmp_path)
+pytestmark = [pytest.mark.outside_c, pytest.mark.usefixtures("folder")]
 
 
 def test_tutorial():

@@ -22,6 +22,7 @@ import pytest
 import tfwire as tfw
 from helpers.command import output_of_python, tfwire_main
 from helpers.paths import PACKAGE, ROOT, TESTS
+from helpers.reading import damage
 from tfwire.sharding import MARKER
 
 RECORDS = [b"cat", b"dog", b"goat"] * 3
@@ -96,9 +97,7 @@ def run_code(text: str) -> Any:
 
 def damaged_file() -> None:
     tfw.write_records("data", [tfw.encode_example({"a": i}) for i in range(9)])
-    content = bytearray(Path("data").read_bytes())
-    content[40] ^= 1
-    Path("data").write_bytes(content)
+    damage("data", 40)
 
 
 def half_published() -> None:

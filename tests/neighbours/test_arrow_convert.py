@@ -17,6 +17,7 @@ from hypothesis import given, settings, strategies as st
 
 import tfwire as tfw
 from helpers.command import output_of_python, tfwire_main
+from helpers.reading import damage
 
 ENDINGS = ["parquet", "arrow"]
 
@@ -147,9 +148,7 @@ def test_a_schema_and_sequences() -> None:
 
 def test_damage() -> None:
     tfw.write_records("a.tfrecord", [{"n": i} for i in range(9)])
-    data = bytearray(Path("a.tfrecord").read_bytes())
-    data[-6] ^= 1
-    Path("bad.tfrecord").write_bytes(data)
+    damage("a.tfrecord", -6, "bad.tfrecord")
     assert "bad.tfrecord: record 8" in refused("bad.tfrecord", "-o", "b.parquet")
     result = tfwire_main("convert", "bad.tfrecord", "-o", "b.parquet", "--on-corrupt", "skip")
     assert 1 == result.returncode
@@ -199,7 +198,7 @@ def tables(draw: Any) -> list[dict[str, Any]]:
 
 
 @pytest.mark.parametrize("ending", ENDINGS)
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=60)
 @given(rows=tables())
 def test_records_come_back(ending: str, rows: list[dict[str, Any]]) -> None:
     with tempfile.TemporaryDirectory() as folder:

@@ -15,12 +15,7 @@ from helpers.command import WITH_HELPERS, output_of_python
 from helpers.documents import run_page
 from helpers.paths import ROOT
 
-
-@pytest.fixture(autouse=True)
-def folder(tmp_path, monkeypatch):
-    """Where the pages write their files."""
-    monkeypatch.chdir(tmp_path)
-    return tmp_path
+pytestmark = pytest.mark.usefixtures("folder")
 
 
 def needs(*packages):

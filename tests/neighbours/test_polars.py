@@ -10,6 +10,7 @@ import pytest
 
 import tfwire as tfw
 import tfwire.polars
+from helpers.reading import damage
 from tfwire.polars import scan_tfrecord
 
 ROWS = [
@@ -91,9 +92,7 @@ def test_features_that_a_query_does_not_use_are_not_parsed(path: Path, parsed) -
 
 
 def test_head_ends_the_reading(path: Path, parsed) -> None:
-    data = bytearray(path.read_bytes())
-    data[-1] ^= 1  # damage that is never reached
-    path.write_bytes(data)
+    damage(path, -1)  # damage that is never reached
     frame = scan_tfrecord(path, FEATURES)
     assert 5 == len(frame.head(5).collect())
     assert parsed[-1][1] == 5
@@ -144,9 +143,7 @@ def test_what_does_not_fit_is_named(path: Path) -> None:
 
 
 def test_damage_by_policy(path: Path) -> None:
-    data = bytearray(path.read_bytes())
-    data[12] ^= 1
-    path.write_bytes(data)
+    damage(path, 12)
     with pytest.raises(tfw.DataLossError, match="record 0"):
         scan_tfrecord(path, FEATURES).collect()
     with pytest.warns(tfw.TfwireWarning, match="left out 1 damaged"):

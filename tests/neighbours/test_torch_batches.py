@@ -18,6 +18,7 @@ from torch.utils.data import (
 )
 
 import tfwire as tfw
+from helpers.reading import damage
 from tfwire.torch import (
     StringTensor,
     TFRecordIterableDataset,
@@ -199,9 +200,7 @@ def test_records_in_memory_need_no_file(tmp_path, compression):
 def test_damage_comes_at_its_record_unless_all_is_asked_for(tmp_path):
     path = tmp_path / "data"
     tfw.write_records(path, [{"n": i} for i in range(9)])
-    data = bytearray(path.read_bytes())
-    data[-5] ^= 1
-    path.write_bytes(data)
+    damage(path, -5)
     spec = {"n": tfw.FixedLenFeature([], tfw.int64)}
     dataset = TFRecordMapDataset(path, spec)
     assert [0, 7] == dataset[[0, 7]]["n"].tolist()

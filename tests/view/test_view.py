@@ -12,6 +12,7 @@ import numpy as np
 import pytest
 
 import tfwire as tfw
+from helpers.reading import damage
 from helpers.view.viewing import encoded, wav
 from tfwire._records.reading.damage import RecordPosition
 from tfwire.view import as_html
@@ -234,9 +235,7 @@ def test_a_page_may_begin_at_a_number(numbers):
 @pytest.mark.filterwarnings("ignore::tfwire.TfwireWarning")
 def test_damage_has_a_row_in_its_place(numbers):
     offsets = tfw.RecordIndex.build(numbers).offsets
-    contents = bytearray(numbers.read_bytes())
-    contents[offsets[40] + 20] ^= 1
-    numbers.write_bytes(contents)
+    damage(numbers, offsets[40] + 20)
     file = BrowsedFile(str(numbers))
     page = file.page(RecordPosition(), 50)
     assert list(range(50)) == shown(page)

@@ -164,7 +164,7 @@ def records(draw):
     return b"".join(parts)[: 8 * SIZE]
 
 
-@settings(max_examples=15, suppress_health_check=list(HealthCheck), deadline=None)
+@settings(max_examples=8, suppress_health_check=list(HealthCheck))
 @given(st.lists(records(), min_size=1, max_size=3))
 def test_no_record_is_found_that_exceeds_a_budget(tmp_path_factory, found):
     path = tmp_path_factory.mktemp("found") / "hostile"
