@@ -102,33 +102,6 @@ TFW_API int tfw_shorten(const uint8_t *message, size_t len, const tfw_extent *mo
                         size_t *out_len, tfw_cut *cuts, size_t cut_capacity, size_t *out_cuts,
                         uint64_t *out_left_out, tfw_error *error);
 
-/* ---- Rows of Python to messages ------------------------------------------------------------- */
-
-/* Encodes rows, and remembers their keys from call to call. */
-typedef struct tfw_rows tfw_rows;
-
-/* seed as for tfw_schema_create. */
-TFW_API int tfw_rows_create(uint64_t seed, tfw_rows **out_rows, tfw_error *error);
-TFW_API void tfw_rows_free(tfw_rows *rows);
-
-/* Flags of tfw_rows_encode. */
-enum tfw_rows_flags {
-    TFW_KEEP_ORDER = 1 /* features in the order of the row, not sorted by key */
-};
-
-/* Encodes rows as Examples. stream is a pickle of protocol 5 of a dict or of a list of dicts, keys
- * str or bytes, values bool, int, float, str, bytes, bytearray, or lists or tuples of them; arrays
- * as tfwire._examples.encode_rows writes them. Or it is marshal.dumps(list of dicts, 4): keys str,
- * values bool, int, float, str, or lists or tuples of them. Headroom, tailroom, spans and out as
- * for tfw_encode.
- * TFW_E_UNSUPPORTED: row *out_done holds something else (which may be an error, as None is), those
- * before it were written. TFW_NEED_SPACE: out or the spans are full; call again with more room,
- * from the first row. */
-TFW_API int tfw_rows_encode(tfw_rows *rows, const uint8_t *stream, size_t len, unsigned flags,
-                            size_t headroom, size_t tailroom, uint8_t *out, size_t capacity,
-                            tfw_span *out_spans, size_t span_capacity, size_t *out_done,
-                            size_t *out_len, tfw_error *error);
-
 /* ---- Files of Python ------------------------------------------------------------------------ */
 
 /* Reads a whole record at an offset of a file, and verifies it and its length. TFW_OK, or what

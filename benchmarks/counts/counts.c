@@ -9,7 +9,6 @@
  */
 #define _GNU_SOURCE
 
-#include "python/unpickler.h"
 #include "workloads.h"
 
 #include <stdio.h>
@@ -72,72 +71,6 @@ static void fetch(workload *w) {
                              &done, NULL));
 }
 
-/* ---- Strings to and from Python -------------------------------------------------------------- */
-
-static uint8_t *stream; /* what Python hands over */
-static size_t stream_len;
-
-static void append(const void *bytes, size_t len) {
-    memcpy(stream + stream_len, bytes, len);
-    stream_len += len;
-}
-
-static void append_op(uint8_t opcode, const void *bytes, size_t len) {
-    append(&opcode, 1);
-    append(bytes, len);
-}
-
-/* A scalar as pickle writes it. */
-static void pickle_value(const tfw_input *input, size_t row) {
-    uint8_t bytes[8];
-    if (input->kind == TFW_INT64) {
-        bytes[0] = (uint8_t)((const int64_t *)input->values)[row];
-        append_op(OP_BININT1, bytes, 1);
-    } else if (input->kind == TFW_FLOAT) {
-        double value = ((const float *)input->values)[row];
-        uint64_t bits;
-        memcpy(&bits, &value, sizeof bits);
-        for (int i = 0; i < 8; i++) {
-            bytes[i] = (uint8_t)(bits >> (56 - 8 * i)); /* big-endian */
-        }
-        append_op(OP_BINFLOAT, bytes, 8);
-    } else {
-        int64_t begin = input->offsets[row];
-        bytes[0] = (uint8_t)(input->offsets[row + 1] - begin);
-        append_op(OP_SHORT_BINBYTES, bytes, 1);
-        append((const uint8_t *)input->values + begin, bytes[0]);
-        append_op(OP_MEMOIZE, NULL, 0);
-    }
-}
-
-/* pickle.dumps(rows, 5), without its frames: keys are written once, then fetched from the memo.
- * The list is number 0 there, the first row 1; a key follows it and, for each string before it,
- * one more. */
-static void pickle_rows(const workload *w) {
-    uint8_t places[MOST_INPUTS], next = 2, length;
-    stream_len = 0;
-    append("\x80\x05]\x94(", 5);
-    for (size_t row = 0; row < RECORDS; row++) {
-        append("}\x94(", 3);
-        for (size_t i = 0; i < w->input_count; i++) {
-            const tfw_input *input = &w->inputs[i];
-            if (row == 0) {
-                length = (uint8_t)input->name_len;
-                append_op(OP_SHORT_BINUNICODE, &length, 1);
-                append(input->name, length);
-                append_op(OP_MEMOIZE, NULL, 0);
-                places[i] = next;
-                next = (uint8_t)(next + (input->kind == TFW_BYTES ? 2 : 1));
-            } else {
-                append_op(OP_BINGET, &places[i], 1);
-            }
-            pickle_value(input, row);
-        }
-        append_op(OP_SETITEMS, NULL, 0);
-    }
-    append("e.", 2);
-}
-
 /* ---- Messages -------------------------------------------------------------------------------- */
 
 static void parse(workload *w) {
@@ -191,16 +124,6 @@ static void encode(workload *w) {
     size_t len;
     expect(TFW_OK, tfw_encode(w->inputs, w->input_count, 0, RECORDS, 0, 0, out, ROOM, out_spans,
                               &done, &len, NULL));
-}
-
-static tfw_rows *rows;
-
-static void encode_examples(workload *w) {
-    size_t done, len;
-    expect(TFW_OK, tfw_rows_encode(rows, stream, stream_len, 0, 0, 0, out, ROOM, out_spans,
-                                   RECORDS, &done, &len, NULL));
-    expect(RECORDS, (int)done);
-    (void)w;
 }
 
 static void encode_sequences(workload *w) {
@@ -269,7 +192,6 @@ static void count_messages(workload *w) {
 
 int main(void) {
     out = reserve(ROOM);
-    stream = reserve(ROOM);
     workload *w1 = tutorial(), *w4 = embedding();
     count_checksums(w4);
     count_records(w1);
@@ -278,10 +200,6 @@ int main(void) {
     count_messages(w4);
     count_messages(ctr("W5", false));
     count("parse", RECORDS, parse, ctr("W5 in random key order", true));
-
-    expect(TFW_OK, tfw_rows_create(1, &rows, NULL));
-    pickle_rows(w1);
-    count("encode rows", RECORDS, encode_examples, w1);
     workload w6 = {.name = "W6"};
     make_sequences();
     count("encode sequences", RECORDS, encode_sequences, &w6);

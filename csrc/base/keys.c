@@ -4,16 +4,6 @@
 
 #define MAX_PROBES 64 /* only keys that were chosen to collide need more */
 
-bool tfwi_has_surrogates(const uint8_t *text, size_t len) {
-    const uint8_t *end = text + len;
-    while (text < end && (text = memchr(text, 0xed, (size_t)(end - text))) != NULL) {
-        if (++text < end && *text >= 0xa0) {
-            return true;
-        }
-    }
-    return false;
-}
-
 /* Doubles the table. */
 static int rehash(tfwi_keys *keys) {
     size_t capacity = keys->table_capacity != 0 ? 2 * keys->table_capacity : 64;
@@ -48,8 +38,7 @@ static int add(tfwi_keys *keys, const uint8_t *name, size_t len, uint64_t hash) 
     if (len != 0) {
         memcpy(copy, name, len);
     }
-    keys->of[keys->count++] = (tfwi_key){.name = copy, .len = len, .hash = hash,
-                                         .no_text = tfwi_has_surrogates(copy, len)};
+    keys->of[keys->count++] = (tfwi_key){.name = copy, .len = len, .hash = hash};
     return TFW_OK;
 }
 

@@ -11,7 +11,6 @@ typedef struct tfwi_key {
     size_t len;
     uint64_t hash;
     uint64_t stamp; /* for the owner's use; 0 at first */
-    bool no_text;   /* it has surrogates: only bytes, never text, can be this key */
 } tfwi_key;
 
 typedef struct tfwi_keys {
@@ -42,9 +41,6 @@ TFWI_INLINE bool tfwi_is_named(const tfwi_key *key, const uint8_t *name, size_t 
     return len == 0 || ((known[0] ^ name[0]) | (known[len / 2] ^ name[len / 2]) |
                         (known[len - 1] ^ name[len - 1])) == 0;
 }
-
-/* Whether text has lone surrogates, which pickle writes and UTF-8 does not have. */
-bool tfwi_has_surrogates(const uint8_t *text, size_t len);
 
 /* The number of a key, a new one for a new key (its name is copied). TFW_E_MEMORY, or
  * TFW_E_UNSUPPORTED when keys were made to collide, which takes the seed. */

@@ -2,17 +2,19 @@
 /* The keys of rows: their order, their prefixes. */
 #include "python/rows.h"
 
+#ifdef TFW_PYTHON
+
 /* ---- Order of the keys ---------------------------------------------------------------------- */
 
-static bool comes_before(const tfw_rows *r, uint32_t i, uint32_t j) {
-    const tfwi_key *a = &r->u.keys.of[r->u.pairs.of[i].key];
-    const tfwi_key *b = &r->u.keys.of[r->u.pairs.of[j].key];
+static bool comes_before(const tfwi_rows *r, uint32_t i, uint32_t j) {
+    const tfwi_key *a = &r->keys.of[r->pairs.of[i].key];
+    const tfwi_key *b = &r->keys.of[r->pairs.of[j].key];
     int order = memcmp(a->name, b->name, a->len < b->len ? a->len : b->len);
     return order != 0 ? order < 0 : a->len < b->len;
 }
 
 /* Sorts order[0, count) by merging halves; spare is as long. */
-static void sort(const tfw_rows *r, uint32_t *order, uint32_t *spare, size_t count) {
+static void sort(const tfwi_rows *r, uint32_t *order, uint32_t *spare, size_t count) {
     if (count < 2) {
         return;
     }
@@ -29,8 +31,8 @@ static void sort(const tfw_rows *r, uint32_t *order, uint32_t *spare, size_t cou
     }
 }
 
-int tfwi_rows_order(tfw_rows *r) {
-    size_t count = r->u.pairs.count;
+int tfwi_rows_order(tfwi_rows *r) {
+    size_t count = r->pairs.count;
     r->order.count = 0;
     r->stamp++;
     if (count > UINT32_MAX / 2) {
@@ -41,7 +43,7 @@ int tfwi_rows_order(tfw_rows *r) {
         return TFW_E_MEMORY;
     }
     for (size_t i = 0; i < count; i++) {
-        uint64_t *stamp = &r->u.keys.of[r->u.pairs.of[i].key].stamp;
+        uint64_t *stamp = &r->keys.of[r->pairs.of[i].key].stamp;
         if (*stamp == r->stamp) {
             return TFWI_UNKNOWN; /* the same key as str and as bytes */
         }
@@ -56,7 +58,7 @@ int tfwi_rows_order(tfw_rows *r) {
 
 /* ---- Prefixes ------------------------------------------------------------------------------- */
 
-static uint64_t *take_words(tfw_rows *r, size_t words) {
+static uint64_t *take_words(tfwi_rows *r, size_t words) {
     if (!TFWI_RESERVE_MORE(r->blocks, 1)) {
         return NULL;
     }
@@ -68,8 +70,8 @@ static uint64_t *take_words(tfw_rows *r, size_t words) {
 }
 
 /* Gives every key a place for its prefixes. */
-static int make_places(tfw_rows *r) {
-    size_t more = r->u.keys.count - r->prefixes.count;
+static int make_places(tfwi_rows *r) {
+    size_t more = r->keys.count - r->prefixes.count;
     if (!TFWI_RESERVE_MORE(r->prefixes, more)) {
         return TFW_E_MEMORY;
     }
@@ -79,8 +81,8 @@ static int make_places(tfw_rows *r) {
 }
 
 /* Makes a prefix, or its template. */
-static int make_prefix(tfw_rows *r, uint32_t index, int32_t kind, uint32_t use) {
-    const tfwi_key *key = &r->u.keys.of[index];
+static int make_prefix(tfwi_rows *r, uint32_t index, int32_t kind, uint32_t use) {
+    const tfwi_key *key = &r->keys.of[index];
     tfwi_prefix *f = &r->prefixes.of[index].of[kind - 1];
     uint64_t *memory = take_words(r, use == 0 ? tfwi_prefix_text_words(key->len)
                                               : tfwi_prefix_template_words(key->len));
@@ -99,7 +101,7 @@ static int make_prefix(tfw_rows *r, uint32_t index, int32_t kind, uint32_t use) 
     return TFW_OK;
 }
 
-int tfwi_rows_prepare(tfw_rows *r, uint32_t key, int32_t kind) {
+int tfwi_rows_prepare(tfwi_rows *r, uint32_t key, int32_t kind) {
     if (key >= r->prefixes.count && make_places(r) != TFW_OK) {
         return TFW_E_MEMORY;
     }
@@ -111,11 +113,17 @@ int tfwi_rows_prepare(tfw_rows *r, uint32_t key, int32_t kind) {
     return TFW_OK;
 }
 
-void tfwi_rows_forget(tfw_rows *r) {
+void tfwi_rows_forget(tfwi_rows *r) {
     for (size_t i = 0; i < r->blocks.count; i++) {
         tfw_free(r->blocks.of[i]);
     }
     r->blocks.count = 0;
     r->prefixes.count = 0;
-    tfwi_unpickle_clear(&r->u);
+    for (size_t i = 0; i < r->known; i++) {
+        Py_CLEAR(r->pairs.of[i].name);
+    }
+    r->known = r->pairs.count = 0;
+    tfwi_keys_clear(&r->keys);
 }
+
+#endif /* TFW_PYTHON */

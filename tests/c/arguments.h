@@ -6,7 +6,6 @@
 #include "proto.h"
 
 #include "records/frame.h"
-#include "python/opcodes.h"
 
 enum { PAYLOAD = 40, FRAMED = PAYLOAD + TFWI_FRAME_SIZE };
 
@@ -23,9 +22,6 @@ static inline size_t size_edge(size_t i) {
 }
 
 #define FOR_EDGES(i) for (size_t i = 0; i < NUM_EDGES; i++)
-
-/* pickle.dumps({}, 5) */
-static const uint8_t NO_FEATURES[] = {OP_PROTO, 5, OP_EMPTY_DICT, OP_MEMOIZE, OP_STOP};
 
 static inline uint8_t *exactly(const void *data, size_t len) {
     uint8_t *copy = malloc(len != 0 ? len : 1);

@@ -6,7 +6,6 @@ names begin with ``found-``, are kept; all others are written anew.
 
 from __future__ import annotations
 
-import pickle
 import random
 import struct
 from collections.abc import Iterator
@@ -269,63 +268,6 @@ def correct_seeds() -> Seeds:
             yield f"{name}-{length}", bytes([14, length, 9, len(bits)]) + flips + payload
 
 
-# ---- Strings and rows of Python -----------------------------------------------------------------
-
-
-def row_seeds() -> Seeds:
-    same = [1, 2]
-    repeated = {"a": [1.5], "b": "x"}
-    values: dict[str, object] = {
-        "no-rows": [],
-        "one-row": {"b": 1, "a": 1.5, "c": "x", "d": b"y"},
-        "rows": [{"a": i, "b": [i, -i], "c": [0.5, i], "d": ["x", b"y"]} for i in range(8)],
-        "empty": [{}, {"a": []}, {"a": ()}],
-        "sizes": {"a": 255, "b": 65535, "c": -1, "d": 1 << 40, "e": -(1 << 63), "f": True},
-        "too-large": {"a": 1 << 63},
-        "matrix": {"a": [[1, 2], [3, 4]], "b": [(1.0,), (2.0,)], "ragged": [[1], []]},
-        "tuples": {"a": (1,), "b": (1, 2), "c": (1, 2, 3), "d": (1, 2, 3, 4)},
-        "same-list": [{"a": same, "b": same}, {"a": same}],
-        "same-row": [repeated, repeated, {"a": 1}],
-        "long": {"a": "x" * 300, "b": b"y" * 70000, "c": bytearray(b"z" * 10)},
-        "surrogate": {"a": "\ud800"},
-        "unknown": [{"a": 1}, {"a": None}],
-        "mixed": {"a": [1, "x"]},
-        "deep": {"a": [[[1]]]},
-        "long-key": {"k" * 200: 1, "k" * 130: [1.5, 2.5]},
-        "other-orders": [{"a": 1, "b": 2}, {"b": 1, "a": 2}, {"b": 1}],
-        "str-and-bytes": {"a": 1, b"a": 2},
-        "many-keys": [{f"key{i}": i for i in range(70)}],
-    }
-    loop: list[object] = []
-    loop.append(loop)
-    values["loop"] = {"a": loop}
-    for name, value in values.items():
-        stream = pickle.dumps(value, 5)
-        if len(stream) < 2000:
-            yield name, struct.pack("<BBH", 0, 0, 100) + stream
-            yield f"{name}-no-memory", struct.pack("<BBH", 5, 0x4C, 4000) + stream
-    # What tfwire._examples.encode_rows makes of arrays and of scalars that are not Python's own.
-    native = b"\x8c\x1ctfwire._examples.encode_rows\x8c\x06native\x93"
-    numbers = struct.pack("<2q", 1, -1)
-    array = native + b"K\x03C" + bytes([len(numbers)]) + numbers + b"\x86R"
-    text = native + b"](\x8c\x01xC\x01ye\x85R"
-    scalar = native + b"G" + struct.pack(">d", 1.5) + b"\x85R"
-    row = b"}(\x8c\x01a" + array + b"\x8c\x01b" + text + b"\x8c\x01c" + scalar + b"u"
-    yield "native", struct.pack("<BBH", 0, 0, 999) + b"\x80\x05](" + row + b"e."
-    known = row.replace(native, native + b"\x94", 1).replace(native + b"]", b"h\0]")
-    known = known.replace(native + b"G", b"h\0G").replace(b"\x86R", b"\x86\x94R\x94")
-    yield "native-again", struct.pack("<BBH", 0, 0, 999) + b"\x80\x05](" + known * 2 + b"e."
-    for choice in (3, 5, 9, 15, 21, 31, 41):
-        yield f"native-no-memory-{choice}", struct.pack("<BBH", choice, 0, 4999) + known
-    # Three rows by marshal, the second of what the first holds, the third the first again.
-    first = b"\xfb\xda\x01a\xe9\7\0\0\0\xda\x01bg" + struct.pack("<d", 1.5)
-    first += b"z\x01cl\xfb\xff\xff\xff" + struct.pack("<5H", 1, 2, 3, 4, 5)
-    first += b"z\x01d\xdb\2\0\0\0TFz\x01eu\2\0\0\0\xc3\xa9" + b"0"
-    rows = first + b"{r\1\0\0\0r\2\0\0\0r\3\0\0\0r\4\0\0\0" + b"0r\0\0\0\0"
-    yield "marshal", struct.pack("<BBH", 0, 0, 999) + b"[\3\0\0\0" + rows
-    yield "marshal-no-memory", struct.pack("<BBH", 5, 0x4C, 4000) + b"[\3\0\0\0" + rows
-
-
 # Columns: see make_input in fuzz_encode.c.
 SPLITS, PRESENCE, LONG_NAME, ONE_VALUE, STEADY = 4, 8, 16, 32, 64
 
@@ -457,4 +399,3 @@ if __name__ == "__main__":
     write("encode", encode_seeds())
     write("import", import_seeds())
     write("export", export_seeds())
-    write("rows", row_seeds())

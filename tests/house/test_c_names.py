@@ -28,9 +28,6 @@ NAMED_TWICE = {
     "each sink of wire/message.h": {
         *("value_bytes", "value_floats", "value_int64", "value_restart", "value_varints"),
     },
-    "the steps of a row, of pickle and of marshal": {
-        *("load_number", "read_key", "read_list", "read_row", "read_value", "reread_row"),
-    },
 }
 
 

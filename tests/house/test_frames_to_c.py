@@ -74,7 +74,7 @@ CALLS = {
     # As encode_columns.
     "write_columns": (("tfw_encode",), 6, lambda path: write(path, "write_columns", {"x": [1]})),
     # Four of the writer, which takes any iterable in chunks, and those of encode_examples.
-    "write_many of rows": (("tfw_rows_encode",), 9, lambda path: write(path, "write_many", ROWS)),
+    "write_many of rows": (("tfw_encode_rows",), 9, lambda path: write(path, "write_many", ROWS)),
     "verify_file": (("tfw_reader_summarize",), 3, lambda path: tfw.verify_file(path)),
     # Three of the iterator that threads share, and three as verify_file.
     "verify_files": (("tfw_reader_summarize",), 6, lambda path: list(tfw.verify_files([path]))),

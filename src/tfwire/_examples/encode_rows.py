@@ -1,16 +1,14 @@
-"""Rows to encoded records: C reads a pickle of them, Python encodes what C does not know."""
+"""Rows to encoded records: C reads the dicts, Python encodes what C does not know."""
 
 from __future__ import annotations
 
-import marshal
-import pickle
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from itertools import islice
 from typing import Any
 
 import numpy as np
 
-from tfwire._base.native import SEED, check, ffi, lib, new_error
+from tfwire._base.native import SEED, address, ffi, objects
 from tfwire._examples.encoder_inputs import inputs_from_rows
 from tfwire._examples.missing import is_missing
 from tfwire._examples.native_encoder import (
@@ -32,20 +30,12 @@ from tfwire._examples.values import (
     string_bytes,
 )
 
-# Encoded bytes of a chunk of rows: its pickle and its messages together should stay in the cache.
+# Encoded bytes of a chunk of rows: its objects and its messages together should stay in the cache.
 # The first chunk is small, since rows may be large.
 _CHUNK_SIZE = 1 << 17
 _FIRST_CHUNK = 16
 _MAX_CHUNK = 1024
-
-# Rows with at least this many values are touched before they are pickled.
-_WIDE = 12
-
-# Bytes for the message of a single row. Pages that are never written take no memory.
-_SCRATCH_SIZE = 1 << 20
-
-_PROTOCOL = 5  # C knows the opcodes of this one
-_MARSHAL_VERSION = 4
+_encode_row = objects.tfw_encode_row
 
 
 def encode_row(row: Any, sort_keys: bool) -> bytes:
@@ -54,27 +44,15 @@ def encode_row(row: Any, sort_keys: bool) -> bytes:
     Raises:
         TypeError, ValueError: As encode_example.
     """
-    encoder = _take_idle()
     try:
-        plain = type(row) is dict and _COMMON_CLASSES.issuperset(map(type, row.values()))
-        stream = pickle.dumps(row, _PROTOCOL) if plain else _pickled([row])
-        status = lib.tfw_rows_encode(
-            encoder.rows,
-            stream,
-            len(stream),
-            0 if sort_keys else lib.TFW_KEEP_ORDER,
-            0,
-            0,
-            encoder.scratch,
-            _SCRATCH_SIZE,
-            encoder.span,
-            1,
-            encoder.done,
-            encoder.length,
-            encoder.error,
-        )
-        if status == lib.TFW_OK:
-            record: bytes = ffi.buffer(encoder.scratch, encoder.length[0])[:]
+        encoder = _idle.pop()
+    except IndexError:
+        encoder = _new_encoder()
+    try:
+        record: bytes | None = _encode_row(encoder, row, sort_keys)
+        if record is None:
+            record = _encode_row(encoder, _plain(row), sort_keys)
+        if record is not None:
             return record
     except Exception:  # from any method of a value; if the row has no encoding, Python says why
         pass
@@ -100,7 +78,7 @@ class RowEncoder:
         self._buffer = EncodeBuffer(0)
         self._num_rows = 0  # of the chunks before
         self._chunk_rows = _FIRST_CHUNK
-        self._forms: Sequence[Callable[[list[Any]], bytes]] = (_marshalled, _pickled)
+        self._forms: Sequence[Callable[[Any], Any]] = (_as_it_is, _plain)
 
     def encode_all(self, rows: Iterable[Any]) -> Iterator[EncodedBlock]:
         """Blocks of any number of rows. A block is valid until the next is asked for.
@@ -124,58 +102,45 @@ class RowEncoder:
             TypeError, ValueError: As encode_example.
         """
         done = 0
-        _touch(rows)
         for form in self._forms:
-            block = self._encode_natively(form, rows[done:])
-            if block is not None:
+            for block in self._encode_natively(form, rows[done:]):
                 done += len(block.spans)
                 yield block
             if done == len(rows):
                 break
-            self._forms = (_pickled,)  # the other rows are probably like this one
+            self._forms = (_plain,)  # the other rows are probably like this one
         if done < len(rows):
             yield from self._encode_in_python(rows, done)
         self._num_rows += len(rows)
 
     def _encode_natively(
-        self, form: Callable[[list[Any]], bytes], rows: list[Any]
-    ) -> EncodedBlock | None:
-        """The rows before the first one that C cannot encode; None if there are none."""
+        self, form: Callable[[Any], Any], rows: list[Any]
+    ) -> Iterator[EncodedBlock]:
+        """The rows before the first one that C cannot encode."""
         try:
-            stream = form(rows)
+            rows = [*map(form, rows)]
         except Exception:  # from any method of a value; if a row has no encoding, Python says why
-            return None
+            return
         spans = np.empty((len(rows), 2), np.uint64)
-        size = 4 * len(stream) + 256 * len(rows) + 4096
-        encoder = _take_idle()
-        try:
-            while True:
-                if len(self._buffer.out) < size:
-                    self._buffer = EncodeBuffer(size)
-                status = lib.tfw_rows_encode(
-                    encoder.rows,
-                    stream,
-                    len(stream),
-                    0 if self._sort_keys else lib.TFW_KEEP_ORDER,
-                    *self._room,
-                    self._buffer.out,
-                    len(self._buffer.out),
-                    ffi.from_buffer("tfw_span[]", spans),
-                    len(spans),
-                    encoder.done,
-                    encoder.length,
-                    encoder.error,
+        places, first, full = ffi.from_buffer(spans), 0, True
+        while full and first < len(rows):
+            buffer = self._buffer
+            try:
+                encoder = _idle.pop()
+            except IndexError:
+                encoder = _new_encoder()
+            try:
+                done, length, full = objects.tfw_encode_rows(
+                    *(encoder, rows, first, self._sort_keys, *self._room),
+                    *(address(buffer.out), len(buffer.out), address(places)),
                 )
-                if status != lib.TFW_NEED_SPACE:
-                    break
-                size = 2 * len(self._buffer.out)
-            if status != lib.TFW_E_UNSUPPORTED:
-                check(status, encoder.error)
-            spans = spans[: encoder.done[0]]
-            block = EncodedBlock(self._buffer.memory, encoder.length[0], spans)
-            return block if len(spans) else None
-        finally:
-            _idle.append(encoder)
+            finally:
+                _idle.append(encoder)
+            if done:
+                yield EncodedBlock(buffer.memory, length, spans[:done])
+                first += done
+            elif full:
+                self._buffer = EncodeBuffer(max(2 * len(buffer.out), 2 * _CHUNK_SIZE))
 
     def _encode_in_python(self, rows: Sequence[Any], first: int) -> Iterator[EncodedBlock]:
         """Rows from number ``first`` on; one at a time if each keeps its own order of keys."""
@@ -200,48 +165,29 @@ class RowEncoder:
                 raise kind(f"row {i}: {error}") from None
 
 
-def _touch(rows: list[Any]) -> None:
-    """Brings the values of wide rows into the cache.
-
-    Pickling waits for the memory of one value after the other; copying a row fetches many at a
-    time. The copies must not last: marshal takes longer for objects with more references.
-    """
-    if type(rows[0]) is dict and len(rows[0]) >= _WIDE:
-        _ = [row.copy() for row in rows if type(row) is dict]
-
-
 # ---- The native encoder of rows -----------------------------------------------------------------
 
 
-class _NativeRows:
-    """An encoder in C, which remembers keys, and the outputs of one call."""
+class _Array(tuple[int, bytes]):
+    """A kind, and the bytes of an array of it (of strings: of an empty one). C knows this type."""
 
-    def __init__(self) -> None:
-        self.error = new_error()
-        out = ffi.new("tfw_rows **")
-        check(lib.tfw_rows_create(SEED, out, self.error), self.error)
-        self.rows = ffi.gc(out[0], lib.tfw_rows_free)
-        self.scratch = ffi.from_buffer("uint8_t[]", np.empty(_SCRATCH_SIZE, np.uint8))
-        self.span = ffi.new("tfw_span *")
-        self.done = ffi.new("size_t *")
-        self.length = ffi.new("size_t *")
+    __slots__ = ()
+
+
+def _new_encoder() -> Any:
+    """An encoder in C, which remembers keys."""
+    return objects.tfw_new_rows(SEED, _Array)
 
 
 # Encoders that no thread is using. A list's pop and append are atomic.
-_idle: list[_NativeRows] = []
+_idle: list[Any] = []
 
 
-def _take_idle() -> _NativeRows:
-    try:
-        return _idle.pop()
-    except IndexError:
-        return _NativeRows()
+# ---- Rows as C knows them -----------------------------------------------------------------------
 
-
-# ---- Rows as streams that C reads ---------------------------------------------------------------
-
-# Types that pickle writes with opcodes that C knows. C looks at the items of lists.
-_COMMON_CLASSES = frozenset({bool, int, float, bytes, str, list, tuple, type(None)})
+# Types that C knows, also inside lists.
+_SCALARS = frozenset({bool, int, float, bytes, str, bytearray})
+_AS_THEY_ARE = _SCALARS | {type(None)}
 
 # The usual scalars of numpy, and Python's type for each.
 _CONVERT: dict[type, Callable[[Any], Any]] = {
@@ -251,68 +197,49 @@ _CONVERT: dict[type, Callable[[Any], Any]] = {
 }
 
 
-def _marshalled(rows: list[Any]) -> bytes:
-    """The rows by marshal: faster than pickling, for dicts of Python's numbers and strings."""
-    return marshal.dumps(rows, _MARSHAL_VERSION)
+def _as_it_is(row: Any) -> Any:
+    return row
 
 
-def _pickled(rows: list[Any]) -> bytes:
-    """Any rows. Values of other types are written as ``native(...)``, without their ``__reduce__``.
+def _plain(row: Any) -> Any:
+    """A row with its values as C knows them, if they have an encoding; else None.
 
     Raises:
-        Exception: Whatever pickling raises, or a method of a value.
+        Exception: From any method of a value.
     """
-    if set(map(type, rows)) != {dict}:
-        rows = [dict(row) if isinstance(row, Mapping) else None for row in rows]
-    parts = _Parts()
-    _RowPickler(parts, _PROTOCOL).dump(rows)
-    return b"".join(parts)
+    if not isinstance(row, Mapping):
+        return None
+    try:
+        return {
+            name: value
+            if type(value) in _AS_THEY_ARE
+            else _CONVERT.get(type(value), _plain_value)(value)
+            for name, value in dict(row).items()
+        }
+    except (TypeError, ValueError):
+        return None  # Python's encoder raises the error
 
 
-def native(*args: Any) -> None:
-    """Marks a value in a pickle as one in C's form. C knows the name; it is never called."""
-
-
-_UNKNOWN: tuple[Any, ...] = (native, ())
-
-
-class _RowPickler(pickle.Pickler):
-    def reducer_override(self, obj: Any) -> Any:
-        convert = _CONVERT.get(type(obj))
-        if convert is not None:
-            return native, (convert(obj),)
-        if obj is native:
-            return NotImplemented  # pickled by name
-        try:
-            return native, _native_args(obj)
-        except (TypeError, ValueError):
-            return _UNKNOWN  # Python's encoder raises the error
-
-
-def _native_args(obj: Any) -> tuple[Any, ...]:
-    """A value as a scalar, as the bytes of an array and its kind, or as a list of strings."""
-    if is_missing(obj):
-        return NONE, b""
+def _plain_value(obj: Any) -> Any:
+    """A value as a scalar, as an array or as a list of strings."""
     if type(obj) is np.ndarray:
         array_kind = dtype_kind(obj.dtype) or NONE
         if array_kind in AS_ARRAY:
-            return array_kind, AS_ARRAY[array_kind](obj, None).tobytes()
+            return _Array((array_kind, AS_ARRAY[array_kind](obj, None).tobytes()))
+    if type(obj) in (list, tuple) and _SCALARS.issuperset(map(type, obj)):
+        return obj
+    if is_missing(obj):
+        return None
     kind = scalar_kind(type(obj))
     if kind == INT64:
-        return (int(obj),)
+        return int(obj)
     if kind == FLOAT:
-        return (float(obj),)
+        return float(obj)
     if kind == BYTES:
-        return (string_bytes(obj, None),)
+        return string_bytes(obj, None)
     flat = flatten_value(obj, None)
     if flat.kind in AS_ARRAY:
-        return flat.kind, AS_ARRAY[flat.kind](flat.values, None).tobytes()
+        return _Array((flat.kind, AS_ARRAY[flat.kind](flat.values, None).tobytes()))
     if flat.kind == NONE:
-        return ([],)
-    return (list(flat.values),) if len(flat.values) else (BYTES, b"")
-
-
-class _Parts(list[bytes]):
-    """A file that keeps the written parts; a growing buffer would copy them."""
-
-    write = list.append
+        return []
+    return list(flat.values) if len(flat.values) else _Array((BYTES, b""))

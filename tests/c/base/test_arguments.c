@@ -169,21 +169,6 @@ static int survey_with(unsigned flags) {
     return status;
 }
 
-static int rows_with(unsigned flags) {
-    tfw_rows *rows;
-    tfw_span span;
-    uint8_t *stream = exactly(NO_FEATURES, sizeof NO_FEATURES), *out = malloc(256);
-    size_t done, len;
-    CHECK_EQ(TFW_OK, tfw_rows_create(SEED, &rows, NULL));
-    int status = tfw_rows_encode(rows, stream, sizeof NO_FEATURES, flags, 0, 0, out, 256, &span, 1,
-                                 &done, &len, NULL);
-    CHECK_EQ(status == TFW_OK, done);
-    tfw_rows_free(rows);
-    free(stream);
-    free(out);
-    return status;
-}
-
 static void unknown_flags_are_refused(void) {
     static const struct {
         flagged *call;
@@ -204,7 +189,6 @@ static void unknown_flags_are_refused(void) {
         {decode_with, TFW_SEQUENCE | TFW_ADDRESSES},
         {decode_small_with, TFW_SEQUENCE},
         {survey_with, TFW_SEQUENCE | TFW_ADDRESSES},
-        {rows_with, TFW_KEEP_ORDER},
     };
     for (size_t i = 0; i < COUNT(functions); i++) {
         const unsigned known = functions[i].known;
@@ -280,15 +264,9 @@ static void no_messages_are_no_error(void) {
     CHECK_EQ(TFW_OK, tfw_encode(NULL, 0, 0, 0, 0, 0, NULL, 0, NULL, &done, &b, NULL));
     CHECK_EQ(TFW_OK, tfw_encode_sequence(NULL, 0, NULL, 0, 0, 0, 0, 0, NULL, 0, NULL, &done, &b,
                                          NULL));
-    tfw_rows *rows;
-    CHECK_EQ(TFW_OK, tfw_rows_create(0, &rows, NULL));
-    CHECK_EQ(TFW_E_UNSUPPORTED,
-             tfw_rows_encode(rows, NULL, 0, 0, 0, 0, NULL, 0, NULL, 0, &a, &b, NULL));
-    tfw_rows_free(rows);
     tfw_columns_free(NULL);
     tfw_schema_free(NULL);
     tfw_reader_free(NULL);
-    tfw_rows_free(NULL);
     table_close(&t);
 }
 

@@ -349,33 +349,6 @@ static void inputs_at_the_edges(void) {
     free(out);
 }
 
-static void rows_at_the_edges(void) {
-    uint8_t *stream = exactly(NO_FEATURES, sizeof NO_FEATURES), *out = malloc(64);
-    tfw_rows *rows;
-    tfw_span span;
-    CHECK_EQ(TFW_OK, tfw_rows_create(SEED, &rows, NULL));
-    for (size_t len = 0; len < sizeof NO_FEATURES; len++) { /* cut short, and lengths that lie */
-        size_t done, size;
-        uint8_t *cut = exactly(NO_FEATURES, len);
-        int status = tfw_rows_encode(rows, cut, len, 0, 0, 0, out, 64, &span, 1, &done, &size,
-                                     NULL);
-        CHECK_EQ(TFW_E_UNSUPPORTED, status);
-        free(cut);
-    }
-    FOR_EDGES(i) {
-        FOR_EDGES(k) {
-            size_t done = 9, size = 9;
-            int status = tfw_rows_encode(rows, stream, sizeof NO_FEATURES, 0, size_edge(i),
-                                         size_edge(k), out, 64, &span, 1, &done, &size, NULL);
-            CHECK(status == TFW_OK || status == TFW_NEED_SPACE || status == TFW_E_ARGUMENT);
-            CHECK(size <= 64);
-        }
-    }
-    tfw_rows_free(rows);
-    free(stream);
-    free(out);
-}
-
 static void slots_at_the_edges(void) {
     uint64_t held[2] = {1, 2}, others[1] = {3};
     int64_t held_numbers[2] = {1, 2}, other_numbers[1] = {3};
@@ -408,7 +381,6 @@ int main(void) {
     RUN(columns_at_the_edges);
     RUN(features_at_the_edges);
     RUN(inputs_at_the_edges);
-    RUN(rows_at_the_edges);
     RUN(slots_at_the_edges);
     return check_report("arguments_numbers");
 }

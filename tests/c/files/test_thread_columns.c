@@ -5,7 +5,6 @@
 #include "race.h"
 #include "tables.h"
 
-#include "python/opcodes.h"
 
 #ifdef TFW_TEST_QUICK
 enum { ROUNDS = 10 };
@@ -204,26 +203,6 @@ static void *encode(void *argument) {
     return NULL;
 }
 
-/* pickle.dumps({"a": 7}, 5) */
-static const uint8_t row[] = {OP_PROTO, 5, OP_EMPTY_DICT, OP_MEMOIZE, OP_SHORT_BINUNICODE, 1, 'a',
-                              OP_MEMOIZE, OP_BININT1, 7, OP_SETITEM, OP_STOP};
-
-static void *encode_rows(void *argument) {
-    tfw_rows *rows;
-    (void)argument;
-    EXPECT(tfw_rows_create(SEED, &rows, NULL) == TFW_OK);
-    for (int i = 0; i < 10 * ROUNDS; i++) {
-        uint8_t out[512];
-        tfw_span spans[1];
-        size_t done = 0, len = 0;
-        EXPECT(tfw_rows_encode(rows, row, sizeof row, 0, 0, 0, out, sizeof out, spans, 1, &done,
-                               &len, NULL) == TFW_OK);
-        EXPECT(done == 1 && len == 14 && out[13] == 7);
-    }
-    tfw_rows_free(rows);
-    return NULL;
-}
-
 /* ---- Races ---------------------------------------------------------------------------------- */
 
 static void race_on_files(void *(*function)(void *), bool examples) {
@@ -243,7 +222,6 @@ static void sequences_are_parsed_side_by_side(void) { race_on_files(parse_sequen
 static void messages_are_surveyed_side_by_side(void) { race_on_files(survey, true); }
 static void messages_are_decoded_side_by_side(void) { race_on_files(decode, true); }
 static void columns_are_encoded_by_all(void) { race(encode, NULL); }
-static void rows_are_encoded_side_by_side(void) { race(encode_rows, NULL); }
 
 int main(void) {
     RUN(units_are_read_side_by_side);
@@ -251,6 +229,5 @@ int main(void) {
     RUN(messages_are_surveyed_side_by_side);
     RUN(messages_are_decoded_side_by_side);
     RUN(columns_are_encoded_by_all);
-    RUN(rows_are_encoded_side_by_side);
     return check_report("threads on columns");
 }

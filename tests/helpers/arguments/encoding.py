@@ -1,7 +1,5 @@
 """Encoding in Python alone, as it is done where C declines."""
 
-import pickle
-
 import pytest
 
 from tfwire._examples import encode_rows as row_encoding
@@ -9,11 +7,11 @@ from tfwire._examples.encode import encode_examples
 
 
 def refuse(_):
-    raise pickle.PicklingError
+    raise RuntimeError
 
 
 def encode_without(forms, rows, **options):
-    """encode_examples as if some ways of handing rows to C could not be used."""
+    """encode_examples as if some forms of rows could not be used."""
     with pytest.MonkeyPatch.context() as patch:
         for form in forms:
             patch.setattr(row_encoding, form, refuse)
@@ -21,4 +19,4 @@ def encode_without(forms, rows, **options):
 
 
 def encode_in_python(rows, **options):
-    return encode_without(["_pickled", "_marshalled"], rows, **options)
+    return encode_without(["_as_it_is", "_plain"], rows, **options)
