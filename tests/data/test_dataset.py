@@ -11,7 +11,7 @@ import pytest
 
 import tfwire as tfw
 import tfwire.compat
-from helpers.data.files import write_three
+from helpers.data.files import NumberedFiles
 from tfwire import Dataset, TFRecordDataset
 
 
@@ -289,7 +289,7 @@ def test_shuffle_never_moves_an_element_before_its_buffer():
 
 @pytest.fixture
 def files(tmp_path):
-    return write_three(tmp_path)
+    return NumberedFiles(tmp_path, (2, 0, 3)).plain
 
 
 def test_a_dataset_is_true_whatever_is_in_it():

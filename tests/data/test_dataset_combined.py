@@ -4,14 +4,13 @@ from __future__ import annotations
 
 import contextlib
 import itertools
-import json
 
 import numpy as np
 import pytest
 
 import tfwire as tfw
-from helpers.data.files import SPEC, drain, number_of, numbered_files
-from helpers.products import diagonals
+from helpers.data.files import NumberedFiles, drain, number_of
+from helpers.data.named_pipelines import COMBINED, sampled
 from tfwire import Dataset, TFRecordDataset
 
 SIZES = [5, 0, 6, 2, 1]
@@ -21,74 +20,26 @@ pytestmark = pytest.mark.filterwarnings("ignore:.*shards are empty:tfwire.Tfwire
 
 @pytest.fixture(scope="module")
 def files(tmp_path_factory):
-    return numbered_files(tmp_path_factory.mktemp("files"), SIZES)
-
-
-def sampled(**options):
-    datasets = [Dataset.range(12), Dataset.range(100, 104), Dataset.range(200, 208).shuffle(5, 1)]
-    return Dataset.sample_from_datasets(datasets, [0.5, 0.2, 0.3], **options)
-
-
-PIPELINES = {
-    "concatenate": lambda files: Dataset.range(7).concatenate(
-        TFRecordDataset(files).map(number_of)
-    ),
-    "three": lambda files: (
-        Dataset.range(0).concatenate(Dataset.range(5)).concatenate(Dataset.range(3).shuffle(3, 1))
-    ),
-    "enumerate": lambda files: TFRecordDataset(files).shuffle(9, seed=1).enumerate(5),
-    "unbatch": lambda files: (
-        TFRecordDataset(files).shuffle(9, seed=1).batch(4).parse_example(SPEC).unbatch()
-    ),
-    "unbatched arrays": lambda files: Dataset.from_generator(
-        lambda: [np.arange(n) for n in (3, 0, 5, 0, 1)]
-    ).unbatch(),
-    "cache": lambda files: TFRecordDataset(files).map(number_of).cache().shuffle(10, seed=1),
-    "cached shuffle": lambda files: TFRecordDataset(files).shuffle(9, seed=1).cache().repeat(2),
-    "sample": lambda files: sampled(seed=3),
-    "sample to the first end": lambda files: sampled(seed=3, stop_on_empty_dataset=True),
-    "all": lambda files: (
-        sampled(seed=3).batch(4).concatenate(Dataset.range(3).batch(2)).unbatch().enumerate()
-    ),
-}
+    return NumberedFiles(tmp_path_factory.mktemp("files"), SIZES)
 
 
 def texts(dataset):
     return list(map(repr, dataset))
 
 
-@pytest.mark.parametrize(
-    ("name", "repeated", "ahead"), diagonals(0, 2, PIPELINES, [1, 2], [False, True])
-)
-def test_every_place_is_gone_on_from(files, name, repeated, ahead):
-    def make():
-        dataset = PIPELINES[name](files).repeat(repeated)
-        return dataset.prefetch(2) if ahead else dataset
-
-    expected, elements = texts(make()), iter(make())
-    for place in range(len(expected) + 1):
-        resumed = iter(make())
-        resumed.load_state_dict(json.loads(json.dumps(elements.state_dict())))
-        assert texts(itertools.islice(resumed, 9)) == expected[place : place + 9]
-        again = iter(make())
-        again.load_state_dict(json.loads(json.dumps(resumed.state_dict())))
-        assert texts(itertools.islice(again, 9)) == expected[place + 9 : place + 18]
-        next(elements, None)
-
-
 @pytest.mark.parametrize("num_shards", [1, 2, 5])
-@pytest.mark.parametrize("name", sorted(set(PIPELINES) - {"enumerate", "all"}))
+@pytest.mark.parametrize("name", sorted(set(COMBINED) - {"enumerate", "all"}))
 def test_shards_have_everything_once(files, name, num_shards):
     shards = [
-        texts(PIPELINES[name](files).shard_source(num_shards, index)) for index in range(num_shards)
+        texts(COMBINED[name](files).shard_source(num_shards, index)) for index in range(num_shards)
     ]
-    assert sorted(itertools.chain(*shards)) == sorted(texts(PIPELINES[name](files)))
+    assert sorted(itertools.chain(*shards)) == sorted(texts(COMBINED[name](files)))
 
 
 @pytest.mark.parametrize("num_shards", [2, 5])
 def test_numbers_are_those_of_all_elements(files, num_shards):
     """In any number of shards."""
-    dataset = PIPELINES["enumerate"](files)
+    dataset = COMBINED["enumerate"](files)
     shards = []
     for index in range(num_shards):
         shard = dataset.shard_source(num_shards, index)
@@ -144,7 +95,7 @@ def test_cached(files):
         calls.append(record)
         return {"n": np.array([number_of(record)])}
 
-    dataset = TFRecordDataset(files).map(noted).cache()
+    dataset = TFRecordDataset(files.plain).map(noted).cache()
     some = iter(dataset)
     next(some)
     some.close()
@@ -162,13 +113,13 @@ def test_cached(files):
 
 
 def test_a_state_of_a_cache_holds_before_and_after_it_is_filled(files):
-    dataset = TFRecordDataset(files).shuffle(9, seed=1).cache()
+    dataset = TFRecordDataset(files.plain).shuffle(9, seed=1).cache()
     expected = list(dataset)
     elements = iter(dataset)
     for _ in range(9):
         next(elements)
     state = elements.state_dict()
-    other = TFRecordDataset(files).shuffle(9, seed=1).cache()
+    other = TFRecordDataset(files.plain).shuffle(9, seed=1).cache()
     for _ in range(2):
         resumed = iter(other)
         resumed.load_state_dict(state)

@@ -1,7 +1,6 @@
 """interleave and bucket_by_sequence_length, and arrays that are shuffled as a whole."""
 
 import itertools
-import json
 import pickle
 from functools import partial
 
@@ -9,6 +8,7 @@ import numpy as np
 import pytest
 
 import tfwire as tfw
+from helpers.data.named_pipelines import goes_on_everywhere
 from tfwire import Dataset, TFRecordDataset
 
 ROWS = [np.full(size, size) for size in (3, 9, 1, 4, 12, 2, 5, 4, 7, 0)]
@@ -26,19 +26,6 @@ def ints(dataset):
     return [int(x) for x in dataset]
 
 
-def resumed_everywhere(make):
-    """Whether a pass goes on after every element; returns the elements."""
-    whole = [np.asarray(x).tolist() for x in make()]
-    for count in range(len(whole) + 1):
-        elements = iter(make())
-        before = [np.asarray(next(elements)).tolist() for _ in range(count)]
-        state = json.loads(json.dumps(elements.state_dict()))
-        following = iter(make())
-        following.load_state_dict(state)
-        assert whole == before + [np.asarray(x).tolist() for x in following]
-    return whole
-
-
 # ---- interleave -------------------------------------------------------------------------------
 
 
@@ -47,7 +34,7 @@ def test_datasets_take_turns():
     assert [0, 1, 10, 11, 2, 12, 20, 21, 22] == ints(Dataset.range(3).interleave(tens, 2, 2))
     assert ints(Dataset.range(3).interleave(tens, 1, 3)) == [0, 1, 2, 10, 11, 12, 20, 21, 22]
     assert [] == ints(Dataset.range(0).interleave(tens, 4))
-    assert resumed_everywhere(lambda: Dataset.range(4).interleave(tens, 3, 2))
+    goes_on_everywhere(lambda: Dataset.range(4).interleave(tens, 3, 2))
 
 
 def test_files_take_turns(tmp_path):
@@ -104,7 +91,7 @@ def test_batches_are_of_similar_length():
     assert [[2, 2], [-1, -1]] == found[3]
     assert [[7] * 7] == found[4]
     assert 5 == len(found)
-    assert found == resumed_everywhere(lambda: buckets([4, 8], [2, 3, 2]))
+    goes_on_everywhere(lambda: buckets([4, 8], [2, 3, 2]))
     assert found[:3] == [b.tolist() for b in buckets([4, 8], [2, 3, 2], drop_remainder=True)][:3]
     shapes = [b.shape for b in buckets([4, 13], [2, 3, 1], None, pad_to_bucket_boundary=False)]
     assert (3, 12) in shapes
@@ -181,7 +168,7 @@ def test_the_shards_are_parts_of_the_whole_order():
     order = ints(make())
     assert order == list(itertools.chain(*(ints(make().shard_source(4, i)) for i in range(4))))
     assert order[10:30] == ints(make().skip(10).take(20))
-    assert resumed_everywhere(lambda: make().batch(7))
+    goes_on_everywhere(lambda: make().batch(7))
     without_seed = Dataset.range(100).shuffle(100)
     shards = [ints(without_seed.shard_source(2, i)) for i in range(2)]
     assert list(range(100)) == sorted(itertools.chain(*shards))

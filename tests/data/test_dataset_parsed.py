@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 import itertools
-import json
 from pathlib import Path
 
 import numpy as np
 import pytest
 
 import tfwire as tfw
-from helpers.data.files import SPEC, numbered_files
+from helpers.data.files import SPEC, NumberedFiles
+from helpers.data.named_pipelines import goes_on_everywhere
 from helpers.products import diagonals
 from tfwire import TFRecordDataset
 from tfwire._records.reading.batch_reader import BatchReader
@@ -20,28 +20,25 @@ TOTAL = sum(SIZES)
 
 
 @pytest.fixture(scope="module")
-def files(tmp_path_factory):
-    return numbered_files(tmp_path_factory.mktemp("files"), SIZES)
+def numbered(tmp_path_factory):
+    return NumberedFiles(tmp_path_factory.mktemp("files"), SIZES)
 
 
 @pytest.fixture(scope="module")
-def sources(files, tmp_path_factory):
+def files(numbered):
+    return numbered.plain
+
+
+@pytest.fixture(scope="module")
+def sources(numbered):
     """Paths and options of a dataset, by kind."""
-    folder = tmp_path_factory.mktemp("others")
-    compressed = [str(folder / f"{i}.gz") for i in range(len(files))]
-    damaged = [str(folder / f"{i}.damaged") for i in range(len(files))]
-    for path, other, broken in zip(files, compressed, damaged, strict=True):
-        tfw.write_records(other, tfw.read_records(path), "GZIP")
-        data = bytearray(Path(path).read_bytes())
-        for at in range(45, len(data), 29 * 9):
-            data[at] ^= 1
-        Path(broken).write_bytes(data)
+    plain, gzip = numbered.plain, numbered.gzip
     return {
-        "plain": (files, {}),
-        "gzip": (compressed, {"compression_type": "GZIP"}),
-        "mixed": ([files[0], compressed[2], files[3]], {"compression_type": "auto"}),
-        "damaged": (damaged, {"on_corrupt": "skip"}),
-        "shuffled": (files, {"shuffle_files": True, "seed": 4}),
+        "plain": (plain, {}),
+        "gzip": (gzip, {"compression_type": "GZIP"}),
+        "mixed": ([plain[0], gzip[2], plain[3]], {"compression_type": "auto"}),
+        "damaged": (numbered.damaged, {"on_corrupt": "skip"}),
+        "shuffled": (plain, {"shuffle_files": True, "seed": 4}),
         "no files": ([], {}),
     }
 
@@ -78,20 +75,10 @@ def small_units(monkeypatch):
 def test_every_place_is_gone_on_from(sources, name, batches, threads):
     """With any other number of threads, also twice."""
     source, (size, drop_remainder), (first, second) = sources[name], batches, threads
-    expected = texts(batches_of(source, size, 1, drop_remainder))
-    elements = iter(batches_of(source, size, first, drop_remainder))
-    for place in range(len(expected) + 1):
-        state = json.loads(json.dumps(elements.state_dict()))
-        resumed = iter(batches_of(source, size, second, drop_remainder))
-        resumed.load_state_dict(state)
-        again = iter(batches_of(source, size, first, drop_remainder))
-        again.load_state_dict(resumed.state_dict())  # before anything is read
-        assert texts(itertools.islice(again, 1)) == expected[place : place + 1]
-        third = iter(batches_of(source, size, second, drop_remainder))
-        third.load_state_dict(again.state_dict())
-        assert texts(third) == expected[place + 1 :]
-        assert texts(resumed) == expected[place:]
-        next(elements, None)
+    goes_on_everywhere(
+        lambda: batches_of(source, size, first, drop_remainder),
+        lambda: batches_of(source, size, second, drop_remainder),
+    )
 
 
 @pytest.mark.parametrize("num_threads", [1, 2])

@@ -7,16 +7,18 @@ import copy
 import itertools
 import json
 import os
+import shutil
 import subprocess
 import sys
-import warnings
 
 import numpy as np
 import pytest
 
 import tfwire as tfw
 from helpers.command import ENVIRONMENT
-from helpers.data.files import numbered_files
+from helpers.data.files import NumberedFiles
+from helpers.data.named_pipelines import PIPELINES, goes_on_everywhere
+from helpers.products import diagonals
 from tfwire import Dataset, TFRecordDataset
 
 SPEC = {"n": tfw.FixedLenFeature([], tfw.int64)}
@@ -26,46 +28,8 @@ SEED = 77777
 
 
 @pytest.fixture(scope="module")
-def folder(tmp_path_factory):
-    """Files of Examples {"n": 0..}, plain, compressed and damaged."""
-    folder = tmp_path_factory.mktemp("files")
-    numbers = itertools.count()
-    for i, size in enumerate(SIZES):
-        records = tfw.encode_examples([{"n": next(numbers)} for _ in range(size)])
-        tfw.write_records(folder / f"plain-{i}", records)
-        tfw.write_records(folder / f"gzip-{i}", records, "GZIP")
-        data = bytearray((folder / f"plain-{i}").read_bytes())
-        for at in range(29 + 16, len(data), 29 * 7):
-            data[at] ^= 1
-        (folder / f"damaged-{i}").write_bytes(data)
-    return folder
-
-
-def files(folder, kind):
-    return [str(folder / f"{kind}-{i}") for i in range(len(SIZES))]
-
-
-def parsed(dataset):
-    """Without batches, so that what follows sees numbers."""
-    return dataset.parse_example(SPEC).map(lambda row: int(row["n"]))
-
-
-SOURCES = {
-    "plain": lambda folder: parsed(TFRecordDataset(files(folder, "plain"))),
-    "records": lambda folder: TFRecordDataset(files(folder, "plain")),
-    "cycle": lambda folder: TFRecordDataset(files(folder, "plain"), num_parallel_reads=3),
-    "gzip": lambda folder: parsed(TFRecordDataset(files(folder, "gzip"), "GZIP")),
-    "damaged": lambda folder: parsed(TFRecordDataset(files(folder, "damaged"), on_corrupt="skip")),
-    "damaged cycle": lambda folder: TFRecordDataset(
-        files(folder, "damaged"), num_parallel_reads=2, on_corrupt="skip"
-    ),
-    "indexed": lambda folder: TFRecordDataset(files(folder, "plain"), indexed=True),
-    "arrays": lambda folder: Dataset.from_tensor_slices(np.arange(TOTAL)),
-    "generator": lambda folder: Dataset.from_generator(lambda: range(TOTAL)),
-    "zip": lambda folder: Dataset.zip(
-        Dataset.range(TOTAL).shuffle(9, seed=SEED), TFRecordDataset(files(folder, "plain"))
-    ),
-}
+def files(tmp_path_factory):
+    return NumberedFiles(tmp_path_factory.mktemp("files"), SIZES)
 
 
 ERROR = "cannot be batched"
@@ -93,23 +57,21 @@ def test_an_error_of_what_is_left_comes_with_the_next_element():
         next(resumed)
 
 
-@pytest.mark.parametrize("source", sorted(SOURCES))
-def test_every_place_of_a_shuffled_repeated_pipeline(folder, source):
-    def make():
-        return SOURCES[source](folder).shuffle(10, 1).repeat(2).prefetch(2)
-
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore")
-        expected = some(iter(make()))
-        whole = iter(make())
-        for place in range(len(expected) + 1):
-            resumed = iter(make())
-            resumed.load_state_dict(whole.state_dict())
-            assert expected[place : place + 15] == some(resumed, 15)
-            next(whole, None)
+WAYS = {
+    "as it is": lambda dataset: dataset,
+    "repeated": lambda dataset: dataset.repeat(2),
+    "ahead": lambda dataset: dataset.shuffle(3, 1).prefetch(2),
+}
 
 
-def test_another_process_goes_on(folder):
+@pytest.mark.filterwarnings("ignore::tfwire.TfwireWarning")  # of damaged records
+@pytest.mark.parametrize(("step", "most"), [(2, 20), pytest.param(1, 60, marks=pytest.mark.slow)])
+@pytest.mark.parametrize(("name", "way"), diagonals(0, 3, PIPELINES, WAYS))
+def test_every_place_is_gone_on_from(files, name, way, step, most):
+    goes_on_everywhere(lambda: WAYS[way](PIPELINES[name](files)), None, repr, step, most)
+
+
+def test_another_process_goes_on(files):
     """Also where the seed was drawn by the first one."""
     code = (
         "import json, sys, tfwire as tfw\n"
@@ -118,9 +80,9 @@ def test_another_process_goes_on(folder):
         "elements.load_state_dict(json.load(sys.stdin))\n"
         "print(json.dumps([e.hex() for e in elements]))\n"
     )
-    elements = iter(TFRecordDataset(files(folder, "plain")).shuffle(20).repeat(2))
+    elements = iter(TFRecordDataset(files.plain).shuffle(20).repeat(2))
     given = [next(elements) for _ in range(30)]
-    command = [sys.executable, "-c", code, *files(folder, "plain")]
+    command = [sys.executable, "-c", code, *files.plain]
     state = json.dumps(elements.state_dict())
     output = subprocess.run(
         command, input=state, capture_output=True, text=True, env=ENVIRONMENT, check=True
@@ -130,36 +92,36 @@ def test_another_process_goes_on(folder):
     assert 2 * TOTAL == len(given + rest)
 
 
-def test_iterators_do_not_disturb_each_other(folder):
+def test_iterators_do_not_disturb_each_other(files):
     """Of two over one dataset, each goes its own way through the epochs."""
-    dataset = TFRecordDataset(files(folder, "plain")).shuffle(50, seed=1).repeat(3)
+    dataset = TFRecordDataset(files.plain).shuffle(50, seed=1).repeat(3)
     first = iter(dataset)
     some(first, 10)
     state = first.state_dict()
     second = some(iter(dataset))
     assert second[:10] != some(iter(dataset), 10)
     rest = some(first)
-    resumed = iter(TFRecordDataset(files(folder, "plain")).shuffle(50, seed=1).repeat(3))
+    resumed = iter(TFRecordDataset(files.plain).shuffle(50, seed=1).repeat(3))
     resumed.load_state_dict(state)
     assert rest == some(resumed)
 
 
-def test_states_are_small(folder):
-    dataset = TFRecordDataset(files(folder, "plain")).batch(4).parse_example(SPEC).repeat()
+def test_states_are_small(files):
+    dataset = TFRecordDataset(files.plain).batch(4).parse_example(SPEC).repeat()
     elements = iter(dataset)
     some(elements, 5)
     assert len(json.dumps(elements.state_dict())) < 600
 
 
-def test_the_state_of_another_pipeline_or_file_is_refused(folder, tmp_path):
-    paths = files(folder, "plain")
+def test_the_state_of_another_pipeline_or_file_is_refused(files, tmp_path):
+    paths = files.plain
     state = iter(TFRecordDataset(paths).batch(3)).state_dict()
     others = [
         TFRecordDataset(paths),
         TFRecordDataset(paths).batch(4),
         TFRecordDataset(paths).batch(3).take(1),
         TFRecordDataset(paths[1:]).batch(3),
-        TFRecordDataset(files(folder, "gzip"), "GZIP").batch(3),
+        TFRecordDataset(files.gzip, "GZIP").batch(3),
     ]
     for dataset in others:
         with pytest.raises(ValueError, match="another pipeline"):
@@ -170,13 +132,16 @@ def test_the_state_of_another_pipeline_or_file_is_refused(folder, tmp_path):
 
 
 TAMPERED = {
-    "arrays": Dataset.from_tensor_slices(np.arange(TOTAL)),
-    "range": Dataset.range(TOTAL),
-    "zip of ranges": Dataset.zip(Dataset.range(9).take(5), Dataset.range(9).skip(1)),
-    "repeated": Dataset.from_generator(lambda: range(TOTAL)).take(50).repeat(2),
-    "buffer": Dataset.range(TOTAL).shuffle(5, seed=SEED),
-    "none skipped": Dataset.range(TOTAL).shard(2, 1).batch(2).prefetch(2),
+    "zip of ranges": lambda files: Dataset.zip(Dataset.range(9).take(5), Dataset.range(9).skip(1)),
+    "zip of a shuffle": lambda files: Dataset.zip(
+        Dataset.range(TOTAL).shuffle(9, seed=SEED), TFRecordDataset(files.plain)
+    ),
+    "taken": lambda files: Dataset.from_generator(lambda: range(TOTAL)).take(50).repeat(2),
+    "buffer": lambda files: Dataset.range(TOTAL).shuffle(5, seed=SEED),
+    "none skipped": lambda files: Dataset.range(TOTAL).shard(2, 1).batch(2).prefetch(2),
 }
+SOURCES = ["range", "arrays", "generator", "files", "files in turn", "indexed", "one by one"]
+SOURCES += ["parsed gzip", "damaged", "damaged in turn"]
 
 
 def tampered(state):
@@ -196,10 +161,10 @@ def tampered(state):
 
 
 @pytest.mark.filterwarnings("ignore::tfwire.TfwireWarning")  # of damaged records
-@pytest.mark.parametrize("name", [*TAMPERED, *sorted(SOURCES)])
-def test_damaged_states_are_refused(folder, name):
+@pytest.mark.parametrize("name", [*TAMPERED, *SOURCES])
+def test_damaged_states_are_refused(files, name):
     """Whatever part of it is something else. The iterator is not changed by the attempt."""
-    dataset = TAMPERED[name] if name in TAMPERED else SOURCES[name](folder)
+    dataset = (PIPELINES | TAMPERED)[name](files)
     elements = iter(dataset)
     some(elements, 3)
     state = json.loads(json.dumps(elements.state_dict()))
@@ -215,18 +180,18 @@ def test_damaged_states_are_refused(folder, name):
     elements.load_state_dict(state)
 
 
-def test_files_may_have_moved(folder, tmp_path):
-    elements = iter(TFRecordDataset(folder / "plain-0"))
+def test_files_may_have_moved(files, tmp_path):
+    elements = iter(TFRecordDataset(files.plain[0]))
     some(elements, 13)
     moved = tmp_path / "plain-0"
-    moved.write_bytes((folder / "plain-0").read_bytes())
+    shutil.copy(files.plain[0], moved)
     resumed = iter(TFRecordDataset(moved))
     resumed.load_state_dict(elements.state_dict())
     assert some(elements) == some(resumed)
 
 
-def test_what_cannot_be_read_again_is_named(folder, tmp_path):
-    with open(folder / "plain-0", "rb") as file:
+def test_what_cannot_be_read_again_is_named(files, tmp_path):
+    with open(files.plain[0], "rb") as file:
         elements = iter(TFRecordDataset([file]).batch(3))
         next(elements)
         with pytest.raises(ValueError, match="BufferedReader cannot be resumed"):
@@ -288,9 +253,9 @@ def spoil(part):
     ],
     ids=["shuffles", "records", "cycle", "indexed"],
 )
-def test_a_state_may_be_changed_once_it_was_saved_or_loaded(folder, pipeline):
+def test_a_state_may_be_changed_once_it_was_saved_or_loaded(files, pipeline):
     def begin():
-        return iter(pipeline(files(folder, "plain")))
+        return iter(pipeline(files.plain))
 
     expected, elements = list(map(str, begin())), begin()
     given = [str(next(elements)) for _ in range(6)]
@@ -340,12 +305,9 @@ def test_a_state_after_an_error_has_the_error_as_its_cause():
 @pytest.mark.parametrize("indexed", [False, True])
 def test_a_state_is_known_until_the_next_element_is_an_error(tmp_path, indexed, threads):
     """Threads are past it long before."""
-    path = numbered_files(tmp_path, [40])[0]
-    with open(path, "r+b") as file:
-        file.seek(-6, os.SEEK_END)
-        byte = file.read(1)[0]
-        file.seek(-6, os.SEEK_END)
-        file.write(bytes([byte ^ 1]))
+    numbered = NumberedFiles(tmp_path, (40,))
+    numbered.flip(39)
+    path = numbered.plain[0]
 
     def batches():
         dataset = TFRecordDataset(path, indexed=indexed).batch(3)

@@ -17,13 +17,10 @@ import warnings
 from contextlib import suppress
 from itertools import islice
 
-import numpy as np
-
 import tfwire as tfw
-import tfwire.compat as tf
-from helpers.data.files import SPEC, NumberedFiles
+from helpers.data.files import NumberedFiles
+from helpers.data.named_pipelines import PIPELINES
 from helpers.search import cases
-from tfwire import Dataset, TFRecordDataset
 
 SIZES = (40, 0, 7, 25, 1)
 MOST = 400  # elements that are drawn after a state was taken
@@ -31,46 +28,6 @@ NUMBERS = [-1, 0, 1, 2, 3, 7, 255, 256, 257, 1023, 2**31, 2**32 + 1, 2**62, 2**6
 NUMBERS += [10**25, -(2**63), -(10**25), True, False, 0.5, 1e300, float("nan")]
 WRONG = [*NUMBERS, None, "", "1", "end", "x" * 99, [], {}, [0], [[]], {"": 0}, [0, 0, 0, 0]]
 WRONG += [[[0, 0, 0, 0]] * 2, b"x", (), object]
-
-
-PIPELINES = {
-    "files": lambda files: TFRecordDataset(files.plain),
-    "gzip": lambda files: TFRecordDataset(files.gzip, "GZIP"),
-    "skipping": lambda files: TFRecordDataset(files.plain, on_corrupt="skip"),
-    "in turn": lambda files: TFRecordDataset(files.plain, num_parallel_reads=3),
-    "all in turn": lambda files: TFRecordDataset(files.plain, num_parallel_reads=9).batch(3),
-    "indexed": lambda files: TFRecordDataset(files.plain, indexed=True),
-    "by number": lambda files: TFRecordDataset(files.plain, indexed=True).shuffle(99, 1),
-    "parsed": lambda files: TFRecordDataset(files.plain).batch(4).parse_example(SPEC),
-    "packed": lambda files: (
-        TFRecordDataset(files.plain).shuffle(9, 1).repeat().batch(4).parse_example(SPEC)
-    ),
-    "by threads": lambda files: (
-        TFRecordDataset(files.plain).shuffle(9, 1).batch(4).parse_example(SPEC, num_threads=2)
-    ),
-    "one by one": lambda files: TFRecordDataset(files.plain).parse_example(SPEC).batch(4),
-    "shuffled": lambda files: TFRecordDataset(files.plain).shuffle(9, 1).repeat(2),
-    "endless": lambda files: Dataset.range(30).repeat().shuffle(9, 1).batch(2),
-    "shuffled twice": lambda files: Dataset.range(73).shuffle(5, 1).shuffle(7, 2),
-    "thresholds": lambda files: Dataset.range(73).shuffle_batch(3, 20, 10, 1),
-    "arrays": lambda files: Dataset.from_tensor_slices({"n": np.arange(73)}).prefetch(2),
-    "generator": lambda files: Dataset.from_generator(lambda: range(73)).take(50).repeat(2),
-    "shard": lambda files: TFRecordDataset(files.plain).shard(3, 1).skip(2).take(9),
-    "source shard": lambda files: TFRecordDataset(files.plain, indexed=True).shard_source(
-        3, 2, "pad"
-    ),
-    "mapped": lambda files: Dataset.range(73).map(abs).filter(bool).batch(5).prefetch(1),
-    "zip": lambda files: Dataset.zip(
-        Dataset.range(50).shuffle(9, 3).prefetch(1), TFRecordDataset(files.plain)
-    ).repeat(2),
-    "window": lambda files: tf.data.Dataset.range(73).window(4, 2).flat_map(lambda w: w),
-    "grouped": lambda files: (
-        tf.data.TFRecordDataset(files.plain)
-        .shuffle(9, 2)
-        .enumerate()
-        .group_by_window(lambda i, r: i % 3, lambda k, w: w.batch(4), 4)
-    ),
-}
 
 
 def edited(value, chance):

@@ -11,7 +11,7 @@ import numpy as np
 import tfwire as tfw
 
 SPEC: dict[Any, Any] = {"n": tfw.FixedLenFeature([], tfw.int64)}
-RECORDS = [tfw.encode_example({"n": number}) for number in range(100)]
+RECORDS = tfw.encode_columns({"n": range(1000)})
 NUMBERS = {record: number for number, record in enumerate(RECORDS)}
 PADDING = -1  # no number of an element
 
@@ -67,26 +67,6 @@ def flat(element: Any) -> list[int]:
     if isinstance(element, (tuple, list)) or np.ndim(element) != 0:  # torch's tensors too
         return [number for part in element for number in flat(part)]
     return [] if int(element) == PADDING else [int(element)]
-
-
-def write_three(folder):
-    """Three files of 2, 0 and 3 Examples {"n": 0..}."""
-    paths = []
-    number = itertools.count()
-    for size in (2, 0, 3):
-        paths.append(folder / f"{size}.tfrecord")
-        rows = [{"n": next(number)} for _ in range(size)]
-        tfw.write_records(paths[-1], tfw.encode_examples(rows))
-    return paths
-
-
-def numbered_files(folder, sizes):
-    """Paths of files of so many Examples {"n": 0..}."""
-    number = itertools.count()
-    for i, size in enumerate(sizes):
-        rows = [{"n": next(number)} for _ in range(size)]
-        tfw.write_records(folder / f"numbered-{i}", tfw.encode_examples(rows))
-    return [str(folder / f"numbered-{i}") for i in range(len(sizes))]
 
 
 def number_of(record):
