@@ -2,7 +2,6 @@
 
 import ctypes
 import json
-import threading
 
 import numpy as np
 import pytest
@@ -28,6 +27,7 @@ from helpers.arrow.structs import (
     values_of,
     written,
 )
+from helpers.threads import at_once
 from tfwire.arrow import open_reader
 
 BYTES = "Z"
@@ -113,7 +113,7 @@ def test_defaults_are_no_nulls(tmp_path):
         "n": tfw.FixedLenFeature([], INT64, default_value=7),
         "s": tfw.FixedLenFeature([2], STRING, default_value=["x", "y"]),
     }
-    rows = [{"n": 1}, {"s": ["a", "b"]}]
+    rows = [{"n": 1}, {"n": [], "s": ["a", "b"]}]
     expected = [{"n": 1, "s": [b"x", b"y"]}, {"n": 7, "s": [b"a", b"b"]}]
     assert table(tmp_path, rows, features) == expected
 
@@ -125,13 +125,6 @@ def test_nulls_of_many_records(tmp_path):
     features = {"a": tfw.VarLenFeature(INT64)}
     for batch_size in (1, 7, 8, 64, 100, 1000):
         assert table(tmp_path, rows, features, batch_size=batch_size) == expected
-
-
-def test_elements_of_a_shape(tmp_path):
-    feature = tfw.FixedLenSequenceFeature([2], INT64, allow_missing=True)
-    rows = [{"a": [1, 2, 3, 4]}, {}, {"a": [5, 6]}]
-    expected = [[[1, 2], [3, 4]], None, [[5, 6]]]
-    assert table(tmp_path, rows, {"a": feature}) == [{"a": value} for value in expected]
 
 
 PARTITIONS = [
@@ -411,15 +404,7 @@ def test_a_stream_outlives_its_reader(tmp_path):
 
 def test_streams_in_threads_of_their_own(tmp_path):
     reader = open_reader(written(tmp_path, ROWS * 100), FEATURES, batch_size=7)
-    found = []
-    threads = [
-        threading.Thread(target=lambda: found.append(rows_of_stream(reader))) for _ in range(4)
-    ]
-    for thread in threads:
-        thread.start()
-    for thread in threads:
-        thread.join()
-    assert found == [EXPECTED * 100] * 4
+    assert at_once(lambda _: rows_of_stream(reader)) == [EXPECTED * 100] * 4
 
 
 # ---- Arguments -----------------------------------------------------------------------------------

@@ -1,6 +1,7 @@
 """Records that are shuffled, batched and parsed without an object for each."""
 
 import gzip
+import itertools
 import os
 import threading
 import warnings
@@ -11,7 +12,7 @@ import pytest
 import tfwire as tfw
 from helpers.data.named_pipelines import goes_on_everywhere
 from helpers.reference import file_of
-from helpers.threads import quick_switches
+from helpers.threads import at_once, quick_switches
 from tfwire import Dataset, TFRecordDataset
 from tfwire._data import packed_records
 
@@ -128,23 +129,9 @@ def test_other_records_become_objects(reader, tmp_path):
 def test_threads_share_an_iterator_and_every_record_is_given_once(files, parse):
     dataset = TFRecordDataset(files).shuffle(30, 1).repeat(20).batch(7)
     elements = iter(dataset.parse_example(SPEC) if parse else dataset.map(parsed))
-    found, errors = [], []
-
-    def draw():
-        try:
-            for batch in elements:
-                found.extend(batch["n"].tolist())
-        except Exception as error:
-            errors.append(error)
-
-    threads = [threading.Thread(target=draw) for _ in range(4)]
     with quick_switches():
-        for thread in threads:
-            thread.start()
-        for thread in threads:
-            thread.join()
-    assert [] == errors
-    assert sorted(list(range(COUNT)) * 20) == sorted(found)
+        drawn = at_once(lambda _: [n for batch in elements for n in batch["n"].tolist()])
+    assert sorted(list(range(COUNT)) * 20) == sorted(itertools.chain(*drawn))
 
 
 def test_a_look_at_the_first_record_takes_nothing_out_of_a_pipe(files, tmp_path):

@@ -3,6 +3,7 @@
 import sys
 import threading
 import time
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 
 from helpers.data import iterators_with_threads as kinds
@@ -46,6 +47,18 @@ def opened(gate, consumer):
     if consumer is not None:
         consumer.join()
     assert wait_for(lambda: not threads_of_tfwire())
+
+
+def at_once(function, count=4):
+    """What a function of a number gives in so many threads at once; an error of one is raised."""
+    begin = threading.Barrier(count)
+
+    def run(number):
+        begin.wait()
+        return function(number)
+
+    with ThreadPoolExecutor(count) as pool:
+        return list(pool.map(run, range(count)))
 
 
 @contextmanager

@@ -5,7 +5,6 @@ the table cannot say.
 """
 
 import pickle
-import threading
 from types import SimpleNamespace
 
 import numpy as np
@@ -14,6 +13,7 @@ from hypothesis import given, strategies as st
 
 import tfwire as tfw
 from cases.results import plain_dict
+from helpers.threads import at_once
 
 pytestmark = pytest.mark.short_strings
 
@@ -315,18 +315,10 @@ def test_a_parser_serves_threads_at_once():
     parser = tfw.Parser(FEATURES)
     expected = plain_dict(parser.parse(RECORDS * 50))
     single = plain_dict(parser.parse_single(RECORDS[0]))
-    wrong = []
 
-    def work():
+    def work(_):
         for _ in range(50):
-            if expected != plain_dict(parser.parse(RECORDS * 50)):
-                wrong.append("batch")
-            if single != plain_dict(parser.parse_single(RECORDS[0])):
-                wrong.append("single")
+            assert expected == plain_dict(parser.parse(RECORDS * 50))
+            assert single == plain_dict(parser.parse_single(RECORDS[0]))
 
-    threads = [threading.Thread(target=work) for _ in range(4)]
-    for thread in threads:
-        thread.start()
-    for thread in threads:
-        thread.join()
-    assert [] == wrong
+    at_once(work)

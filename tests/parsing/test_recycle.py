@@ -2,14 +2,13 @@
 
 import gc
 import random
-import sys
-import threading
 import weakref
 
 import numpy as np
 import pytest
 
 import tfwire as tfw
+from helpers.threads import at_once, quick_switches
 from tfwire._parsing import memory_pool as spares
 from tfwire._parsing.memory_pool import Spare
 
@@ -191,27 +190,14 @@ def test_a_reader_that_is_dropped_leaves_no_large_memory(path, monkeypatch):
 def test_threads_that_read_with_one_parser_never_share_memory(tmp_path, num_threads):
     """Their iterators take blocks from the parser, and give them back when they are closed."""
     tfw.write_records(tmp_path / "a", [{"n": n} for n in range(2000)])
-    parser, wrong = tfw.Parser({"n": tfw.FixedLenFeature([], tfw.int64)}), []
+    parser = tfw.Parser({"n": tfw.FixedLenFeature([], tfw.int64)})
 
-    def read():
+    def read(_):
         for _ in range(12):
-            try:
-                with parser.parse_file(tmp_path / "a", 64, num_threads=num_threads) as batches:
-                    found = np.concatenate([batch["n"] for batch in batches])
-                if not np.array_equal(found, np.arange(2000)):
-                    wrong.append(found)
-            except Exception as error:
-                wrong.append(error)
+            with parser.parse_file(tmp_path / "a", 64, num_threads=num_threads) as batches:
+                found = np.concatenate([batch["n"] for batch in batches])
+            assert np.array_equal(found, np.arange(2000))
 
-    before = sys.getswitchinterval()
-    sys.setswitchinterval(1e-6)
-    try:
-        threads = [threading.Thread(target=read) for _ in range(6)]
-        for thread in threads:
-            thread.start()
-        for thread in threads:
-            thread.join()
-    finally:
-        sys.setswitchinterval(before)
-    assert wrong == []
+    with quick_switches():
+        at_once(read, 6)
     assert len(parser._blocks) == len(set(map(id, parser._blocks)))
