@@ -84,10 +84,11 @@ class Bytes:
 
 
 def open_files() -> set[tuple[str, str]]:
-    """The open files of this process: number and name. What was opened since then, and is open
-    still, is ``open_files() - before``; what others have closed in the meantime does not matter."""
+    """The open files of this process, number and name; none where there is no /proc. What was
+    opened since then, and is open still, is ``open_files() - before``; what others have closed in
+    the meantime does not matter."""
     found = set()
-    for number in os.listdir("/proc/self/fd"):
+    for number in os.listdir("/proc/self/fd") if os.path.isdir("/proc/self/fd") else ():
         with contextlib.suppress(FileNotFoundError):  # the listing's own
             found.add((number, os.readlink(f"/proc/self/fd/{number}")))
     return found

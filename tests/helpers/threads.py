@@ -1,5 +1,6 @@
 """Threads that draw from iterators, threads of iterators, and switches between threads."""
 
+import gc
 import sys
 import threading
 import time
@@ -7,6 +8,7 @@ from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 
 from helpers.data import iterators_with_threads as kinds
+from helpers.reading import open_files
 
 
 def wait_for(condition):
@@ -20,6 +22,30 @@ def threads_of_tfwire():
     """Those that run. Python keeps one that was interrupted while it started in its list."""
     threads = threading.enumerate()
     return [each for each in threads if each.name.startswith("tfwire") and each.is_alive()]
+
+
+@contextmanager
+def nothing_left():
+    """Soon no thread of tfwire is left, and no file open, that was not there before."""
+    gc.collect()  # what tests before this one have dropped
+    before = open_files()
+    yield
+
+    def is_nothing_left():
+        gc.collect()  # a thread that ends with an error leaves a cycle, of the error and its frame
+        return not threads_of_tfwire() and not open_files() - before
+
+    assert wait_for(is_nothing_left)
+
+
+def together(*works):
+    """Runs functions in threads, and waits for all; none may hang."""
+    threads = [threading.Thread(target=work, daemon=True) for work in works]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join(4 * kinds.LIMIT)  # also on a busy machine
+        assert not thread.is_alive(), "a thread hangs"
 
 
 class Consumer:

@@ -11,10 +11,16 @@ from helpers.reference import Outcome
 from tfwire._records.reading import native_batches
 
 
+@pytest.fixture
+def path(tmp_path):
+    """Where no file is yet."""
+    return tmp_path / "data.tfrecord"
+
+
 @pytest.fixture(params=["file", "long reads", "object", "small reads"])
 def outcome_of(request, tmp_path, monkeypatch):
     """A function that reads bytes as a file, as one of records that all count as long, as a file
-    object, and a few bytes at a time."""
+    object, and a few bytes at a time: at most a thousand times."""
     if request.param == "long reads":
         monkeypatch.setattr(native_batches, "LONG", 1)
 
@@ -23,7 +29,7 @@ def outcome_of(request, tmp_path, monkeypatch):
             path = tmp_path / "data"
             write_anew(path, data)
             return read_outcome(path, compression_type, **options)
-        size = None if request.param == "object" else 7
+        size = None if request.param == "object" else max(7, len(data) // 1000)
         return read_outcome(Bytes(data, size), compression_type, **options)
 
     return read

@@ -16,6 +16,14 @@ class Wrong:
     """What no argument may be."""
 
 
+class Endless:
+    """Options whose compression type is options again, and so on."""
+
+    @property
+    def compression_type(self):
+        return self
+
+
 class Saying:
     """A wrong value, and what the message says of it besides the name of the argument."""
 
@@ -77,8 +85,9 @@ NOT_BOOLS = [  # "no" and "False" would count as true
 # By the name of an argument, or of a function and its argument.
 WRONG = {
     "compression_type": [
-        *(Saying(word, '"GZIP" or "ZLIB"') for word in ("zip", "gz", 3, 1.5, [], b"x")),
-        object(),
+        *(Saying(word, '"GZIP" or "ZLIB"') for word in ("zip", "gz", 3, 1.5, [], b"x", b"\xff")),
+        *(object(), True, np.True_, 1.0, np.array(1), ("GZIP",), {"compression_type": "GZIP"}),
+        Endless(),
     ],
     "on_corrupt": [Saying(word, "must be.*found") for word in ON_CORRUPT],
     "on_parse_error": [*WORDS, None],

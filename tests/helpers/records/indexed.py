@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 import gzip
+import os
 import zlib
 
 import numpy as np
 
+import tfwire as tfw
 from helpers import reference
+from tfwire._records.index.offset_checks import fingerprint_of_file
 
 RECORDS = [bytes([i]) * (i * i % 97) for i in range(40)]
 
@@ -33,3 +36,25 @@ def other_records(records: list[bytes], first: int, last: int) -> list[bytes]:
     pair = [b"", b"k" * (len(records[last]) - 16)]
     between = records[first + 2 : last]
     return [*records[:first], joined, *between, *pair, *records[last + 1 :]]
+
+
+def touch(path, status):
+    """Gives a file the time that it had."""
+    os.utime(path, ns=(status.st_atime_ns, status.st_mtime_ns))
+
+
+def with_fingerprint(index):
+    """The index, as if its file had been indexed so."""
+    with open(index.path, "rb") as file:
+        index.fingerprint = fingerprint_of_file(
+            file.fileno(), index.offsets, index.compression, index.size
+        )
+    return index
+
+
+def outcome(file, key):
+    """What a file gives for a key, or reason and number of an error."""
+    try:
+        return file[key]
+    except tfw.DataLossError as error:
+        return error.reason, error.record_index

@@ -61,9 +61,9 @@ def write_set(folder, records, num_shards=3):
         writer.write_many(records)
 
 
-def kills(folder, stride, action=faults.kill):
-    """Kills a process that publishes NEW, at some calls from soon before it renames files on."""
-    return faults.every(lambda: write_set(folder, NEW), action, stride=stride, first=150)
+def kills(folder, stride, action=faults.kill, records=NEW):
+    """Kills a process that publishes records, at calls from soon before it renames files on."""
+    return faults.every(lambda: write_set(folder, records), action, stride=stride, first=150)
 
 
 def files_in(folder):

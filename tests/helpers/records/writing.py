@@ -1,8 +1,10 @@
-"""Writers that fail, and what files of a ShardedWriter hold."""
+"""Writers that fail, limits of files, and what files of a ShardedWriter hold."""
 
 from __future__ import annotations
 
+import contextlib
 import gc
+import resource
 
 # Long ones, which are gathered, between short ones, which are packed.
 MIXED = [b"", b"short", bytes(20_000), b"x" * 300_000, b"", bytes(range(256)) * 70, b"end"]
@@ -17,6 +19,17 @@ def write_and_fail(writer, records):
 def drop(writers):
     writers.clear()
     gc.collect()
+
+
+@contextlib.contextmanager
+def files_of_at_most(size):
+    """Stands in for a full disk."""
+    before = resource.getrlimit(resource.RLIMIT_FSIZE)
+    resource.setrlimit(resource.RLIMIT_FSIZE, (size, before[1]))
+    try:
+        yield
+    finally:
+        resource.setrlimit(resource.RLIMIT_FSIZE, before)
 
 
 def filled_in_turn(records, size):

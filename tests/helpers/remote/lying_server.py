@@ -10,7 +10,7 @@ import socketserver
 import threading
 import time
 import zlib
-from functools import cache
+from functools import cache, wraps
 
 _CHUNK = bytes(1 << 16)
 
@@ -79,7 +79,15 @@ LIES = {}  # by name: what answers a request
 
 def lie(function):
     LIES[function.__name__.replace("_", " ")] = function
-    return function
+
+
+def lie_of_bytes(function):
+    """Of the answers with bytes alone."""
+
+    @lie
+    @wraps(function)
+    def answer(request):
+        (Request.honest if request.method == "HEAD" else function)(request)
 
 
 def of_head(name, **headers):
@@ -169,13 +177,10 @@ def ignores_ranges(request):
     request.honest()
 
 
-@lie
+@lie_of_bytes
 def ignores_ranges_in_chunks(request):
-    if request.method == "HEAD":
-        request.honest()
-    else:
-        request.head(200, Transfer_Encoding="chunked")
-        request.chunked([request.data[i : i + 5000] for i in range(0, len(request.data), 5000)])
+    request.head(200, Transfer_Encoding="chunked")
+    request.chunked([request.data[i : i + 5000] for i in range(0, len(request.data), 5000)])
 
 
 @lie
@@ -188,16 +193,13 @@ def a_whole_object_in_place_of_each_range(request):
         request.body(data)
 
 
-@lie
+@lie_of_bytes
 def a_body_that_never_ends(request):
-    if request.method == "HEAD":
-        request.honest()
-    else:
-        begin, end = request.begin or 0, request.end or len(request.data)
-        end = min(end, len(request.data))
-        request.head(206, Content_Range=f"bytes {begin}-{end - 1}/{len(request.data)}")
-        request.send(request.data[begin:end])
-        request.endless()
+    begin, end = request.begin or 0, request.end or len(request.data)
+    end = min(end, len(request.data))
+    request.head(206, Content_Range=f"bytes {begin}-{end - 1}/{len(request.data)}")
+    request.send(request.data[begin:end])
+    request.endless()
 
 
 @lie
@@ -214,13 +216,10 @@ def endless_rubbish_that_looks_like_gzip(request):
         request.chunked(itertools.chain([b"\x1f\x8b\x08\x00"], itertools.repeat(_CHUNK)))
 
 
-@lie
+@lie_of_bytes
 def endless_chunks_of_a_known_size(request):
-    if request.method == "HEAD":
-        request.honest()
-    else:
-        request.head(200, Transfer_Encoding="chunked")
-        request.chunked(itertools.repeat(_CHUNK))
+    request.head(200, Transfer_Encoding="chunked")
+    request.chunked(itertools.repeat(_CHUNK))
 
 
 @cache
@@ -228,51 +227,36 @@ def bomb(module):
     return module.compress(bytes(1 << 26))
 
 
-@lie
+@lie_of_bytes
 def a_gzip_bomb(request):
-    if request.method == "HEAD":
-        request.honest()
-    else:
-        data = bomb(gzip)
-        told = f"bytes {request.begin or 0}-{(request.end or 1) - 1}/{len(request.data)}"
-        request.head(206, Content_Range=told, Content_Encoding="gzip", Content_Length=len(data))
-        request.body(data)
+    data = bomb(gzip)
+    told = f"bytes {request.begin or 0}-{(request.end or 1) - 1}/{len(request.data)}"
+    request.head(206, Content_Range=told, Content_Encoding="gzip", Content_Length=len(data))
+    request.body(data)
 
 
-@lie
+@lie_of_bytes
 def a_deflate_bomb_in_chunks(request):
-    if request.method == "HEAD":
-        request.honest()
-    else:
-        request.head(200, Content_Encoding="deflate", Transfer_Encoding="chunked")
-        request.chunked(itertools.repeat(bomb(zlib)))
+    request.head(200, Content_Encoding="deflate", Transfer_Encoding="chunked")
+    request.chunked(itertools.repeat(bomb(zlib)))
 
 
-@lie
+@lie_of_bytes
 def a_drip_of_bytes(request):
-    if request.method == "HEAD":
-        request.honest()
-    else:
-        begin, end = request.begin or 0, min(request.end or 10**9, len(request.data))
-        request.head(206, Content_Range=f"bytes {begin}-{end - 1}/{len(request.data)}")
-        request.endless(b"\0", 0.01)
+    begin, end = request.begin or 0, min(request.end or 10**9, len(request.data))
+    request.head(206, Content_Range=f"bytes {begin}-{end - 1}/{len(request.data)}")
+    request.endless(b"\0", 0.01)
 
 
-@lie
+@lie_of_bytes
 def a_drip_of_headers(request):
-    if request.method == "HEAD":
-        request.honest()
-    else:
-        request.send(b"HTTP/1.1 206 X\r\nX: ")
-        request.endless(b"x", 0.01)
+    request.send(b"HTTP/1.1 206 X\r\nX: ")
+    request.endless(b"x", 0.01)
 
 
-@lie
+@lie_of_bytes
 def silence(request):
-    if request.method == "HEAD":
-        request.honest()
-    else:
-        time.sleep(5)
+    time.sleep(5)
 
 
 @lie
@@ -280,23 +264,17 @@ def silence_after_HEAD(request):
     time.sleep(5)
 
 
-@lie
+@lie_of_bytes
 def silence_within_a_body(request):
-    if request.method == "HEAD":
-        request.honest()
-    else:
-        begin, end = request.begin or 0, min(request.end or 10**9, len(request.data))
-        request.head(206, Content_Range=f"bytes {begin}-{end - 1}/{len(request.data)}")
-        request.send(request.data[begin : begin + 1])
-        time.sleep(5)
+    begin, end = request.begin or 0, min(request.end or 10**9, len(request.data))
+    request.head(206, Content_Range=f"bytes {begin}-{end - 1}/{len(request.data)}")
+    request.send(request.data[begin : begin + 1])
+    time.sleep(5)
 
 
-@lie
+@lie_of_bytes
 def endless_informational_answers(request):
-    if request.method == "HEAD":
-        request.honest()
-    else:
-        request.endless(b"HTTP/1.1 102 Processing\r\n\r\n", 0.001)
+    request.endless(b"HTTP/1.1 102 Processing\r\n\r\n", 0.001)
 
 
 @lie
@@ -314,31 +292,22 @@ def a_redirect_to_a_file(request):
     request.head(302, Location="file:///etc/passwd", Content_Length=0)
 
 
-@lie
+@lie_of_bytes
 def status_204(request):
-    if request.method == "HEAD":
-        request.honest()
-    else:
-        request.head(204)
+    request.head(204)
 
 
-@lie
+@lie_of_bytes
 def status_416(request):
-    if request.method == "HEAD":
-        request.honest()
-    else:
-        request.head(416, Content_Range=f"bytes */{len(request.data)}", Content_Length=0)
+    request.head(416, Content_Range=f"bytes */{len(request.data)}", Content_Length=0)
 
 
-@lie
+@lie_of_bytes
 def many_ranges_in_one_body(request):
-    if request.method == "HEAD":
-        request.honest()
-    else:
-        text = b"--x\r\nContent-Range: bytes 0-5/6\r\n\r\nabcdef\r\n--x--\r\n"
-        kind = "multipart/byteranges; boundary=x"
-        request.head(206, Content_Type=kind, Content_Length=len(text))
-        request.body(text)
+    text = b"--x\r\nContent-Range: bytes 0-5/6\r\n\r\nabcdef\r\n--x--\r\n"
+    kind = "multipart/byteranges; boundary=x"
+    request.head(206, Content_Type=kind, Content_Length=len(text))
+    request.body(text)
 
 
 @lie

@@ -56,6 +56,12 @@ def file_of(records, options=None):
     return out.getvalue()
 
 
+def names(folder):
+    """The objects of a folder, by its URL."""
+    fs, path = fsspec.core.url_to_fs(folder)
+    return sorted(name.rsplit("/", 1)[-1] for name in fs.find(path))
+
+
 @cache
 def objects_of_records():
     """RECORDS as they are, and compressed."""

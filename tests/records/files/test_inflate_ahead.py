@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import gc
 import gzip
 import os
 import random
@@ -15,8 +14,10 @@ import pytest
 
 import tfwire as tfw
 from helpers.marks import FORKS_BESIDE_THREADS
+from helpers.processes.forks import forked
 from helpers.reading import read_outcome, write_anew
 from helpers.reference import frame
+from helpers.threads import nothing_left, threads_of_tfwire
 from tfwire._base import system
 from tfwire._records.files import inflate_ahead
 from tfwire._records.files.byte_sources import FileSource, ObjectSource
@@ -26,23 +27,13 @@ CONTENT = b"".join(map(frame, RECORDS))
 COMPRESS = {"GZIP": gzip.compress, "ZLIB": zlib.compress}
 
 
-def num_threads() -> int:
-    """How many threads inflate."""
-    return sum(thread.name.startswith("tfwire-") for thread in threading.enumerate())
-
-
 @pytest.fixture(autouse=True)
 def thread(monkeypatch):
     """A thread from the first kilobyte on, and none at the end."""
     monkeypatch.setattr(inflate_ahead, "_UNIT", 1000)
     monkeypatch.setattr(system, "num_cpus", lambda: 2)
-    before = num_threads()
-    yield
-    gc.collect()
-    deadline = time.monotonic() + 10
-    while num_threads() > before and time.monotonic() < deadline:
-        time.sleep(0.01)
-    assert before == num_threads()
+    with nothing_left():
+        yield
 
 
 @pytest.fixture(params=["GZIP", "ZLIB"])
@@ -74,9 +65,9 @@ def check_against_no_thread(path, monkeypatch, policy):
 def test_the_records_are_the_same_in_the_same_order(path):
     reader = small_reader(path, receipt=True)
     head = [next(reader) for _ in range(20)]
-    assert 1 == num_threads()
+    assert 1 == len(threads_of_tfwire())
     assert RECORDS == head + list(reader)
-    assert 0 == num_threads()
+    assert [] == threads_of_tfwire()
     assert tfw.crc32c(path.read_bytes()) == reader.file_crc32c
 
 
@@ -100,16 +91,16 @@ def test_an_iterator_that_is_left_takes_its_thread_along(path, how):
     reader = small_reader(path)
     for _ in range(20):
         next(reader)
-    assert 1 == num_threads()
+    assert 1 == len(threads_of_tfwire())
     if how == "close":
         reader.close()
-        assert 0 == num_threads()
+        assert [] == threads_of_tfwire()
 
 
 @pytest.mark.parametrize("policy", ["raise", "skip", "tail", "stop"])
 def test_damage_is_met_as_without_a_thread(path, monkeypatch, policy):
     intact = path.read_bytes()
-    for place in range(7, len(intact), len(intact) // 9):
+    for place in range(7, len(intact), len(intact) // 5):
         damaged = bytearray(intact)
         damaged[place] ^= 0x10
         write_anew(path, damaged)
@@ -148,72 +139,44 @@ def test_an_error_in_the_thread_comes_after_the_records_before_it(path, monkeypa
 
 
 @FORKS_BESIDE_THREADS
-@pytest.mark.skipif(not hasattr(os, "fork"), reason="no fork")
-@pytest.mark.filterwarnings("ignore:.*fork.*:DeprecationWarning")
 def test_both_sides_of_a_fork_go_on(path):
     reader = small_reader(path)
     head = [next(reader) for _ in range(20)]
-    assert 1 == num_threads()
-    child = os.fork()
-    if child == 0:
-        status = 1
-        try:
-            status = 0 if head + list(reader) == RECORDS else 2
-        finally:
-            os._exit(status)
-    rest = list(reader)
-    assert 0 == os.waitpid(child, 0)[1]
-    assert RECORDS == head + rest
+    assert 1 == len(threads_of_tfwire())
+    ended = forked(lambda: head + list(reader) == RECORDS)
+    assert RECORDS == head + list(reader)
+    assert ended()
 
 
 @FORKS_BESIDE_THREADS
-@pytest.mark.skipif(not hasattr(os, "fork"), reason="no fork")
-@pytest.mark.filterwarnings("ignore:.*fork.*:DeprecationWarning")
+@pytest.mark.filterwarnings("ignore::tfwire.TfwireWarning")
 def test_a_fork_goes_on_after_damage(tmp_path):
     members = [gzip.compress(b"".join(map(frame, RECORDS[i : i + 50]))) for i in range(0, 300, 50)]
     members[1] = members[1][:40] + bytes(200) + members[1][240:]
     (tmp_path / "data").write_bytes(b"".join(members))
-    with pytest.warns(UserWarning, match="left out"):
-        expected = list(small_reader(tmp_path / "data", on_corrupt="skip"))
+    expected = list(small_reader(tmp_path / "data", on_corrupt="skip"))
     reader = small_reader(tmp_path / "data", on_corrupt="skip")
     head = [next(reader) for _ in range(150)]
-    read_end, write_end = os.pipe()
-    child = os.fork()
-    if child == 0:
-        try:
-            with pytest.warns(UserWarning, match="left out"):
-                rest = list(reader)
-            os.write(write_end, b"same" if head + rest == expected else b"other")
-        finally:
-            os._exit(0)
-    with pytest.warns(UserWarning, match="left out"):
-        assert expected == head + list(reader)
-    os.waitpid(child, 0)
-    assert b"same" == os.read(read_end, 10)
-    os.close(read_end)
-    os.close(write_end)
+    ended = forked(lambda: head + list(reader) == expected)
+    assert expected == head + list(reader)
+    assert ended()
 
 
 @FORKS_BESIDE_THREADS
-@pytest.mark.skipif(not hasattr(os, "fork"), reason="no fork")
-@pytest.mark.filterwarnings("ignore:.*fork.*:DeprecationWarning")
 @pytest.mark.parametrize("left", [0, 5, 1000])
 def test_a_file_that_became_shorter_before_a_forked_side_reads_on_is_damaged(path, left):
-    """It inflates once more what was given, of which there is less now."""
+    """It inflates once more what was given, of which there is less now: it read forever."""
     reader = small_reader(path)
     assert RECORDS[:100] == [next(reader) for _ in range(100)]
-    assert 1 == num_threads()
-    child = os.fork()
-    if child == 0:
-        signal.alarm(20)  # it read forever
-        try:
-            os.truncate(path, left)
+    assert 1 == len(threads_of_tfwire())
+
+    def read_on():
+        os.truncate(path, left)
+        with pytest.raises(tfw.DataLossError):
             list(reader)
-        except tfw.DataLossError:
-            os._exit(0)
-        finally:
-            os._exit(1)
-    assert (child, 0) == os.waitpid(child, 0)
+        return True
+
+    assert forked(read_on)()
     reader.close()
 
 
@@ -245,7 +208,7 @@ def test_an_interrupt_at_any_moment_ends_the_reading_and_its_thread(path, monkey
                 signal.setitimer(signal.ITIMER_REAL, 0)
             assert RECORDS[: len(found)] == found
             reader.close()
-            assert 0 == num_threads()
+            assert [] == threads_of_tfwire()
     finally:
         signal.signal(signal.SIGALRM, before)
     assert interrupted
@@ -255,7 +218,7 @@ def test_file_objects_are_read_by_the_thread_that_asks(path):
     with open(path, "rb") as file:
         reader = small_reader(file)
         assert RECORDS[:20] == [next(reader) for _ in range(20)]
-        assert 0 == num_threads()
+        assert [] == threads_of_tfwire()
         assert RECORDS[20:] == list(reader)
 
 

@@ -2,16 +2,15 @@
 
 from __future__ import annotations
 
+import contextlib
 import gzip
 import os
 import pickle
 import random
 import shutil
-import signal
 import struct
-import threading
 import tracemalloc
-import warnings
+from functools import partial
 
 import numpy as np
 import pytest
@@ -19,9 +18,10 @@ from hypothesis import given, settings, strategies as st
 
 import tfwire as tfw
 from helpers import reference
+from helpers.processes.forks import forked
 from helpers.reading import open_files
 from helpers.records.indexed import RECORDS, begins, write
-from tfwire._records.index.local_records import StreamAccess
+from helpers.threads import together
 from tfwire._records.index.random_access import TFRecordFile, TFRecordFiles
 from tfwire._records.index.record_index import RecordIndex
 
@@ -51,12 +51,6 @@ def test_index_tells_where_every_record_lies(file):
     assert begins(RECORDS) == index.offsets.tolist()
     assert [len(record) for record in RECORDS] == index.lengths.tolist()
     assert len(RECORDS) == len(index)
-
-
-def test_index_of_records_of_every_size_class(tmp_path):
-    records = long_records()
-    index = RecordIndex.build(write(tmp_path / "data", records))
-    assert begins(records) == index.offsets.tolist()
 
 
 @given(sizes=st.lists(st.one_of(st.integers(0, 300), st.integers(0, 9000)), max_size=60))
@@ -105,6 +99,7 @@ def test_lists_of_numbers_are_read_in_the_order_asked(file, numbers):
 def test_records_of_every_size_class(tmp_path):
     expected = long_records()
     records = TFRecordFile(write(tmp_path / "data", expected))
+    assert begins(expected) == records.index.offsets.tolist()
     order = random.Random(1).choices(range(len(expected)), k=40)
     assert expected == list(records)
     assert expected == [records[i] for i in range(len(records))]
@@ -189,37 +184,32 @@ def test_only_regular_files_are_indexed(tmp_path):
 
 def test_threads_may_share_a_file(file):
     records = TFRecordFile(file)
-    found = {}
 
     def read(seed):
         numbers = random.Random(seed).choices(range(40), k=200)
-        single = [records[number] for number in numbers]
-        found[seed] = single == [RECORDS[i] for i in numbers] and single == records[numbers]
+        expected = [RECORDS[i] for i in numbers]
+        assert expected == [records[number] for number in numbers] == records[numbers]
+        done.append(seed)
 
-    threads = [threading.Thread(target=read, args=[seed]) for seed in range(4)]
-    for thread in threads:
-        thread.start()
-    for thread in threads:
-        thread.join()
-    assert dict.fromkeys(range(4), True) == found
+    done = []
+    together(*(partial(read, seed) for seed in range(4)))
+    assert [0, 1, 2, 3] == sorted(done)
 
 
 def test_processes_that_fork_share_no_position(file):
     records, many, closed = TFRecordFile(file), TFRecordFiles([file]), TFRecordFiles([file])
     assert RECORDS[20] == records[20] == many[20] == closed[20]
-    if isinstance(records._records, StreamAccess):
-        records._records._lock.acquire()  # as another thread might at this moment
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore", DeprecationWarning)  # of forks beside threads
-        pid = os.fork()
-    if pid == 0:
-        signal.alarm(20)
+
+    def read():
         closed.close()
-        os._exit(0 if RECORDS == [records[i] for i in range(40)] == list(many) else 1)
-    if isinstance(records._records, StreamAccess):
-        records._records._lock.release()
+        return RECORDS == [records[i] for i in range(40)] == list(many)
+
+    # As another thread might have it at this moment.
+    lock = getattr(records._records, "_lock", contextlib.nullcontext())
+    with lock:
+        ended = forked(read)
     assert RECORDS == list(records)
-    assert (pid, 0) == os.waitpid(pid, 0)
+    assert ended()
 
 
 def test_pickled_files_are_opened_anew(file):
@@ -243,10 +233,9 @@ def test_files_crowded_out_are_closed(tmp_path):
 # ---- Damaged files -----------------------------------------------------------------------------
 
 
-def test_every_flipped_bit_is_found_by_the_record_it_is_in(tmp_path):
+def test_every_flipped_bit_is_found_by_the_record_it_is_in(path):
     records = [b"first", b"", b"the third"]
     data, ends = reference.file_of(records), begins(records)
-    path = tmp_path / "data"
     path.write_bytes(data)
     index = RecordIndex.build(path)
     file = TFRecordFile(path, index)
@@ -266,9 +255,8 @@ def test_every_flipped_bit_is_found_by_the_record_it_is_in(tmp_path):
                 assert reason == error.reason
 
 
-def test_building_reports_damage_where_it_is(tmp_path):
+def test_building_reports_damage_where_it_is(path):
     data = reference.file_of(RECORDS)
-    path = tmp_path / "data"
     for cut in (begins(RECORDS)[7] + 3, len(data) - 1):
         path.write_bytes(data[:cut])
         number = sum(end <= cut for end in begins(RECORDS)) - 1
@@ -299,11 +287,10 @@ def test_a_file_cut_while_it_is_open_is_an_error(tmp_path):
         assert "truncated" == caught.value.reason
 
 
-def test_no_memory_is_reserved_for_what_the_file_cannot_hold(tmp_path):
+def test_no_memory_is_reserved_for_what_the_file_cannot_hold(path):
     """A record of 64 MiB, of which the file, cut meanwhile, has next to nothing."""
     size = 1 << 26
     length = struct.pack("<Q", size)
-    path = tmp_path / "data"
     path.write_bytes(length + struct.pack("<I", tfw.checksum.masked_crc32c(length)))
     os.truncate(path, size + 16)
     file = TFRecordFile(path)
@@ -354,9 +341,8 @@ def test_a_compressed_file_replaced_while_it_is_open_is_an_error(tmp_path):
         (bytes(3), "3 stray bytes and no record, which takes 16 or more"),
     ],
 )
-def test_a_file_without_records_is_said_to_look_like_something_else(tmp_path, make, data, looks):
+def test_a_file_without_records_is_said_to_look_like_something_else(path, make, data, looks):
     """As read_records says it, and as the first thing that went wrong."""
-    path = tmp_path / "other"
     path.write_bytes(data)
     with pytest.raises(tfw.DataLossError) as caught:
         make(path)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import itertools
 import random
 import struct
 
@@ -11,9 +12,8 @@ import pytest
 
 import tfwire as tfw
 from helpers import reference
-from helpers.records.indexed import RECORDS, begins, write
+from helpers.records.indexed import RECORDS, begins, with_fingerprint, write
 from tfwire._records.index import offset_checks
-from tfwire._records.index.offset_checks import fingerprint_of_file
 from tfwire._records.index.random_access import TFRecordFile
 from tfwire._records.index.record_index import RecordIndex
 
@@ -38,12 +38,16 @@ def path(request, tmp_path, monkeypatch):
 
 
 def check_every_access(file):
-    """Every record that it gives is the one of that number."""
+    """Every record that it gives is the one of that number; it gives those up to which all offsets
+    are right."""
+    pairs = zip(RIGHT, file.index.offsets.tolist(), strict=False)
+    right = sum(1 for _ in itertools.takewhile(lambda pair: pair[0] == pair[1], pairs)) - 1
     for number in range(min(len(file), 2 * len(RECORDS))):
         for key in (number, [number], slice(number, number + 2)):
             try:
                 found = file[key]
             except (tfw.DataLossError, ValueError, OSError):
+                assert number >= right or isinstance(key, slice)
                 continue
             expected = RECORDS[key] if isinstance(key, (int, slice)) else [RECORDS[number]]
             assert expected == found
@@ -51,16 +55,6 @@ def check_every_access(file):
     with contextlib.suppress(tfw.DataLossError, ValueError, OSError):
         found.extend(iter(file))
     assert RECORDS[: len(found)] == found
-
-
-def with_fingerprint(index):
-    if index.offsets.ndim != 1:
-        return index
-    with open(index.path, "rb") as file:
-        index.fingerprint = fingerprint_of_file(
-            file.fileno(), index.offsets, index.compression, index.size
-        )
-    return index
 
 
 LIES = {
@@ -89,14 +83,13 @@ def test_offsets_that_cannot_be(path, lie, number):
     index = RecordIndex.build(path)
     index.offsets = np.array(lie(RIGHT, number), np.int64)
     try:
-        with_fingerprint(index)
-        file = TFRecordFile(path, index)
+        file = TFRecordFile(path, with_fingerprint(index) if index.offsets.ndim == 1 else index)
     except (tfw.DataLossError, ValueError, IndexError):
         return
     check_every_access(file)
 
 
-@pytest.mark.parametrize("seed", range(40))
+@pytest.mark.parametrize("seed", range(20))
 def test_saved_indexes_that_were_edited(path, seed):
     """The checksum is made to fit, and the file is the one that was indexed."""
     rng = random.Random(seed)

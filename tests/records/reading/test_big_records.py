@@ -3,8 +3,6 @@ longer fit 32 bits. The payloads are holes of sparse files, which take no room o
 
 from __future__ import annotations
 
-import os
-import struct
 import zlib
 
 import pytest
@@ -12,10 +10,10 @@ import pytest
 import tfwire as tfw
 import tfwire.compat as tf
 from helpers.command import tfwire_process
+from helpers.records.sparse import append_sparse, is_zeros
 from helpers.reference import frame
 from tfwire._records.index.random_access import TFRecordFile
 from tfwire._records.index.record_index import RecordIndex
-from tfwire.checksum import mask_crc
 
 pytestmark = pytest.mark.unsanitized("records of gigabytes")
 
@@ -25,35 +23,6 @@ ABOVE_2_GIB = 2**31 + 3
 ABOVE_4_GIB = 2**32 + 5
 
 
-def crc_of_zeros(size: int) -> int:
-    """By doubling: the CRC of a run of zeros, twice as long."""
-    crc, length, power, power_length = 0, 0, tfw.crc32c(b"\0"), 1
-    while size:
-        if size & 1:
-            crc, length = (
-                tfw.checksum.combine_crc32c(crc, power, power_length),
-                length + power_length,
-            )
-        power, power_length = (
-            tfw.checksum.combine_crc32c(power, power, power_length),
-            2 * power_length,
-        )
-        size >>= 1
-    return crc
-
-
-def append_sparse(path, size: int, head: bytes = b"") -> None:
-    """Appends a record of a head and zeros."""
-    length = struct.pack("<Q", size)
-    zeros = size - len(head)
-    crc = tfw.checksum.combine_crc32c(tfw.crc32c(head), crc_of_zeros(zeros), zeros)
-    with path.open("ab") as file:
-        file.write(length + struct.pack("<I", tfw.checksum.masked_crc32c(length)) + head)
-        file.truncate(file.tell() + zeros)
-        file.seek(0, os.SEEK_END)
-        file.write(struct.pack("<I", mask_crc(crc)))
-
-
 def sparse_file(path, size: int):
     """A small record, a big one, a small one."""
     tfw.write_records(path, SMALL[:1])
@@ -61,10 +30,6 @@ def sparse_file(path, size: int):
     with path.open("ab") as file:
         file.write(frame(SMALL[1]))
     return path
-
-
-def is_zeros(data: bytes, size: int) -> bool:
-    return len(data) == size and not data[0] and tfw.crc32c(data) == crc_of_zeros(size)
 
 
 @pytest.fixture(scope="module")
@@ -80,11 +45,6 @@ def check_random_access(path, size):
         assert is_zeros(file[1], size)
         assert SMALL == file[[0, 2]]
         assert index == file.index
-
-
-def test_zeros_have_the_checksum_that_was_computed():
-    for size in (0, 1, 2, 1000, 12345):
-        assert tfw.crc32c(bytes(size)) == crc_of_zeros(size)
 
 
 def test_the_neighbours_of_a_record_above_2_gib_are_read_by_number(path):

@@ -69,44 +69,31 @@ def pipe_of(data):
 
 
 PARSER = tfw.Parser({"x": tfw.FixedLenFeature([], tfw.string)})
-VALUES = [b"x" * 40_033, b"second"]  # the first record takes 40,056 bytes
+ROWS = [tfw.encode_example({"x": value}) for value in (b"x" * 40_033, b"second")]
+assert 40_056 == len(ROWS[0])  # one of LENGTHS
 
 
-@pytest.fixture
-def rows(tmp_path):
-    records = [tfw.encode_example({"x": value}) for value in VALUES]
-    assert 40_056 == len(records[0])
-    path = tmp_path / "rows"
-    path.write_bytes(flip(file_of(records), 8 * 9))
-    return path
+def parsed(path, **options):
+    for batch in PARSER.parse_file(path, 1, on_corrupt="skip", **options):
+        yield from tfw.encode_columns(batch)
 
 
 @pytest.mark.parametrize(
     "read",
     [
-        lambda path: [each["x"][0] for each in PARSER.parse_file(path, 1, on_corrupt="skip")],
-        lambda path: [
-            each["x"][0] for each in PARSER.parse_file(path, 1, on_corrupt="skip", num_threads=2)
-        ],
-        lambda path: [
-            tfw.decode_example(record)["x"][0]
-            for record in tfw.TFRecordDataset([str(path)], "auto", on_corrupt="skip")
-        ],
-        lambda path: [
-            tfw.decode_example(record)["x"][0]
-            for record in tfw.read_records([path, os.devnull], on_corrupt="skip", num_threads=2)
-        ],
-        lambda path: [tfw.decode_example(tfw.verify_file(path).first)["x"][0]],
-        lambda path: [
-            tfw.decode_example(record)["x"][0]
-            for record in tfw.read_records(path, on_corrupt="skip", verify=False)
-        ],
+        parsed,
+        lambda path: parsed(path, num_threads=2),
+        lambda path: tfw.TFRecordDataset([str(path)], "auto", on_corrupt="skip"),
+        lambda path: tfw.read_records([path, os.devnull], on_corrupt="skip", num_threads=2),
+        lambda path: [tfw.verify_file(path).first],
+        lambda path: tfw.read_records(path, on_corrupt="skip", verify=False),
     ],
     ids=["parse", "threads", "dataset", "list", "verify", "headers"],
 )
 @pytest.mark.filterwarnings("ignore::tfwire.TfwireWarning")
-def test_every_reader_skips_it(rows, read):
-    assert VALUES[1:] == read(rows)
+def test_every_reader_skips_it(path, read):
+    path.write_bytes(flip(file_of(ROWS), 8 * 9))
+    assert ROWS[1:] == list(read(path))
 
 
 def test_a_pipe_is_kept_while_it_is_looked_through(monkeypatch):

@@ -2,25 +2,24 @@
 
 from __future__ import annotations
 
-import gc
 import gzip
-import operator
 import os
 import random
 import threading
-import time
 import zlib
 
 import pytest
 
 import tfwire as tfw
 from helpers.marks import FORKS_BESIDE_THREADS
+from helpers.processes.forks import forked
 from helpers.reading import read_outcome
 from helpers.reference import file_of
+from helpers.threads import nothing_left, threads_of_tfwire, wait_for
 from tfwire._base import system
 from tfwire._records.files import inflate_ahead
 
-THREADS = [2, 3, 8]
+THREADS = [2, 8]
 CHANCE = random.Random(5)
 PARTS = [
     [tfw.encode_example({"n": part * 1000 + i, "x": CHANCE.randbytes(50)}) for i in range(100)]
@@ -28,15 +27,6 @@ PARTS = [
 ]
 RECORDS = [record for part in PARTS for record in part]
 PARSER = tfw.Parser({"n": tfw.FixedLenFeature([], tfw.int64)})
-
-
-def inflating() -> int:
-    return sum(thread.name == "tfwire-0" and thread.is_alive() for thread in threading.enumerate())
-
-
-def open_files() -> int:
-    folder = "/proc/self/fd"
-    return len(os.listdir(folder)) if os.path.isdir(folder) else 0
 
 
 @pytest.fixture(autouse=True)
@@ -47,23 +37,8 @@ def small_units(monkeypatch):
     monkeypatch.setattr(system, "num_cpus", lambda: 2)
     monkeypatch.setattr(inflate_ahead, "_WAITING", 2)
     monkeypatch.setattr(inflate_ahead, "_AHEAD_BYTES", 1)
-    before = held()
-    yield
-    gc.collect()
-    assert nothing_is_left(before)
-
-
-def held() -> tuple[int, int]:
-    return inflating(), open_files()
-
-
-def nothing_is_left(before):
-    """Whether there are no more threads and open files than before; soon, on a busy machine."""
-    deadline = time.monotonic() + 60
-    while not (left := all(map(operator.le, held(), before))) and time.monotonic() < deadline:
-        gc.collect()  # a thread that ends with an error leaves a cycle, of the error and its frame
-        time.sleep(0.001)
-    return left
+    with nothing_left():
+        yield
 
 
 def contents():
@@ -71,7 +46,7 @@ def contents():
     yield "intact", [gzip.compress(data) for data in files]
     yield "zlib", [zlib.compress(data) for data in files]
     yield "mixed", [gzip.compress(files[0]), files[1], b"", zlib.compress(files[3]), *files[4:]]
-    for seed in range(12):
+    for seed in range(6):
         chance, damaged = random.Random(seed), [bytearray(gzip.compress(data)) for data in files]
         for data in damaged[:: chance.randrange(1, 4)]:
             data[chance.randrange(len(data))] ^= 1 << chance.randrange(8)
@@ -143,11 +118,8 @@ def test_so_many_files_are_inflated_at_a_time_and_each_only_so_far(intact, threa
     records = tfw.read_records(intact, buffer_size=500, num_threads=threads)
     assert PARTS[0][0] == next(records)
     files = min(threads, len(intact))
-    assert files == inflating()
-    deadline = time.monotonic() + 30
-    while (len(units), min(units.values())) != (files, 2) and time.monotonic() < deadline:
-        time.sleep(0.001)
-    assert files == len(units)
+    assert files == len(threads_of_tfwire())
+    assert wait_for(lambda: (len(units), min(units.values())) == (files, 2))
     assert sum(count > 2 for count in units.values()) <= 1  # the one that is read
     assert RECORDS == [PARTS[0][0], *records]
 
@@ -193,7 +165,6 @@ def test_it_goes_on_at_a_position(intact):
 @pytest.mark.parametrize("taken", [0, 1, 99, 100, 101, 350, 600])
 @pytest.mark.parametrize("how", ["close", "drop", "other thread"])
 def test_an_iterator_that_is_left_takes_its_threads_and_files_along(intact, taken, how):
-    before = held()
     records = tfw.read_records(intact, buffer_size=500, num_threads=4)
     for _ in range(taken):
         next(records)
@@ -203,32 +174,17 @@ def test_an_iterator_that_is_left_takes_its_threads_and_files_along(intact, take
         closer.join(30)
     elif how == "close":
         records.close()
-        assert nothing_is_left(before)
+        assert wait_for(lambda: not threads_of_tfwire())
 
 
-@pytest.mark.skipif(not hasattr(os, "fork"), reason="no fork")
 @FORKS_BESIDE_THREADS
-@pytest.mark.filterwarnings("ignore:.*fork.*:DeprecationWarning")
 @pytest.mark.parametrize("taken", [1, 150])
 def test_both_sides_of_a_fork_go_on(intact, taken):
     records = tfw.read_records(intact, buffer_size=500, num_threads=3)
     head = [next(records) for _ in range(taken)]
-    child = os.fork()
-    if child == 0:
-        status = 1
-        try:
-            status = 0 if head + list(records) == RECORDS else 2
-        finally:
-            os._exit(status)
-    rest = list(records)
-    assert 0 == os.waitpid(child, 0)[1]
-    assert RECORDS == head + rest
-
-
-@pytest.mark.parametrize("threads", [0, "2", 1.5])
-def test_wrong_numbers_of_threads_are_refused(threads):
-    with pytest.raises((TypeError, ValueError), match="num_threads"):
-        tfw.read_records(["missing"], num_threads=threads)
+    ended = forked(lambda: head + list(records) == RECORDS)
+    assert RECORDS == head + list(records)
+    assert ended()
 
 
 def test_less_of_a_file_that_inflates_to_much_more_waits_for_the_reader(tmp_path, monkeypatch):

@@ -118,8 +118,7 @@ def test_receipts_of_whatever_a_writer_takes(tmp_path):
 
 
 @pytest.mark.parametrize("kind", KINDS)
-def test_a_writer_knows_receipt_and_checksum(tmp_path, kind):
-    path = tmp_path / "a"
+def test_a_writer_knows_receipt_and_checksum(path, kind):
     columns = {"x": np.arange(5000), "name": [str(i) for i in range(5000)]}
     with tfw.TFRecordWriter(path, kind) as writer:
         writer.write(RECORDS[0])
@@ -134,8 +133,7 @@ def test_a_writer_knows_receipt_and_checksum(tmp_path, kind):
 
 
 @pytest.mark.parametrize("kind", ["", "GZIP"])
-def test_appending_continues_the_checksum_and_begins_a_receipt(tmp_path, kind):
-    path = tmp_path / "a"
+def test_appending_continues_the_checksum_and_begins_a_receipt(path, kind):
     tfw.write_records(path, RECORDS, kind)
     with tfw.TFRecordWriter(path, kind, append=True) as writer:
         assert tfw.crc32c(path.read_bytes()) == writer.file_crc32c
@@ -144,9 +142,8 @@ def test_appending_continues_the_checksum_and_begins_a_receipt(tmp_path, kind):
     assert Receipt.of([b"more", b"and more"]) == writer.receipt
 
 
-def test_appending_after_a_torn_tail_and_damaged_payloads_has_the_bytes_checksum(tmp_path):
+def test_appending_after_a_torn_tail_and_damaged_payloads_has_the_bytes_checksum(path):
     """Only headers are checked then, so the footers do not tell the CRC of long payloads."""
-    path = tmp_path / "a"
     tfw.write_records(path, RECORDS)
     data = bytearray(path.read_bytes())
     data[data.index(b"longlong") + 7] ^= 1
@@ -163,8 +160,7 @@ def test_a_file_object_gets_the_checksum_of_what_was_written():
     assert tfw.crc32c(file.getvalue()) == writer.file_crc32c
 
 
-def test_after_a_failure_the_receipt_is_that_of_the_file(tmp_path, monkeypatch):
-    path = tmp_path / "a"
+def test_after_a_failure_the_receipt_is_that_of_the_file(path, monkeypatch):
     writer = tfw.TFRecordWriter(path)
     writer.write_many(RECORDS[:100])
     writer.flush()
@@ -195,8 +191,7 @@ def test_shards_add_up(tmp_path, how, num_threads):
 
 @pytest.mark.parametrize("verify", [True, False])
 @pytest.mark.parametrize("kind", KINDS)
-def test_a_reader_knows_receipt_and_checksum(tmp_path, kind, verify):
-    path = tmp_path / "a"
+def test_a_reader_knows_receipt_and_checksum(path, kind, verify):
     tfw.write_records(path, RECORDS, kind)
     records = tfw.read_records(path, receipt=True, verify=verify)
     assert records.file_crc32c is None
@@ -205,9 +200,8 @@ def test_a_reader_knows_receipt_and_checksum(tmp_path, kind, verify):
     assert tfw.crc32c(path.read_bytes()) == records.file_crc32c
 
 
-def test_a_receipt_is_of_the_records_handed_out(tmp_path):
+def test_a_receipt_is_of_the_records_handed_out(path):
     """Not of those that wait in the same batch, short and long ones; also after close."""
-    path = tmp_path / "a"
     tfw.write_records(path, RECORDS)
     with tfw.read_records(path, receipt=True) as records:
         for count in range(1, len(RECORDS) - 100):
@@ -219,8 +213,7 @@ def test_a_receipt_is_of_the_records_handed_out(tmp_path):
     assert Receipt.of(RECORDS[: count + 50]) == records.receipt
 
 
-def test_a_receipt_counts_records_with_positions_one_by_one(tmp_path):
-    path = tmp_path / "a"
+def test_a_receipt_counts_records_with_positions_one_by_one(path):
     tfw.write_records(path, RECORDS)
     records = tfw.read_records(path, receipt=True)
     positions = records.with_positions()
@@ -231,8 +224,7 @@ def test_a_receipt_counts_records_with_positions_one_by_one(tmp_path):
     assert Receipt.of(RECORDS) == records.receipt
 
 
-def test_long_records_are_counted_as_they_are_handed_out(tmp_path):
-    path = tmp_path / "a"
+def test_long_records_are_counted_as_they_are_handed_out(path):
     longs = [bytes([i]) * (70_000 + i) for i in range(12)]
     tfw.write_records(path, longs)
     records = tfw.read_records(path, receipt=True)
@@ -251,8 +243,7 @@ def test_receipts_sum_over_files_and_the_checksum_is_that_of_the_last(tmp_path):
     assert tfw.crc32c(paths[-1].read_bytes()) == records.file_crc32c
 
 
-def test_damage_leaves_a_receipt_and_no_checksum(tmp_path):
-    path = tmp_path / "a"
+def test_damage_leaves_a_receipt_and_no_checksum(path):
     tfw.write_records(path, [b"one", b"two", b"three"])
     data = bytearray(path.read_bytes())
     data[19 + 12] ^= 1
@@ -265,8 +256,7 @@ def test_damage_leaves_a_receipt_and_no_checksum(tmp_path):
     assert tfw.crc32c(bytes(data)) == tfw.verify_file(path, file_crc32c=True).file_crc32c
 
 
-def test_what_was_not_asked_for_is_refused(tmp_path):
-    path = tmp_path / "a"
+def test_what_was_not_asked_for_is_refused(path):
     tfw.write_records(path, [b"one"])
     records = tfw.read_records(path)
     for name in ("receipt", "file_crc32c"):
@@ -275,8 +265,7 @@ def test_what_was_not_asked_for_is_refused(tmp_path):
 
 
 @pytest.mark.parametrize("num_threads", [1, 3])
-def test_parsing_files_leaves_a_receipt(tmp_path, num_threads):
-    path = tmp_path / "a"
+def test_parsing_files_leaves_a_receipt(path, num_threads):
     with tfw.TFRecordWriter(path) as writer:
         writer.write_columns({"x": np.arange(10_000)})
     parser = tfw.Parser({"x": tfw.FixedLenFeature([], tfw.int64)})
@@ -285,9 +274,8 @@ def test_parsing_files_leaves_a_receipt(tmp_path, num_threads):
     assert writer.receipt == batches.receipt
 
 
-def test_a_dataset_that_is_shuffled_repeated_and_batched_adds_up(tmp_path):
+def test_a_dataset_that_is_shuffled_repeated_and_batched_adds_up(path):
     """The recipe of docs/integrity.md."""
-    path = tmp_path / "a"
     tfw.write_records(path, RECORDS)
     epoch = Receipt()
     for batch in tfw.TFRecordDataset(path).shuffle(1000, seed=1).repeat(2).batch(100):
@@ -334,8 +322,7 @@ def test_verify_compares_sets_of_files(two_orders):
     assert json.loads(result.stdout.splitlines()[-1])["same_records"] is True
 
 
-def test_checksums_of_compressed_files_come_out_of_the_same_pass(tmp_path, monkeypatch):
-    path = tmp_path / "a"
+def test_checksums_of_compressed_files_come_out_of_the_same_pass(path, monkeypatch):
     path.write_bytes(zlib.compress(b"".join(frames(RECORDS))))
     monkeypatch.setattr("tfwire._records.reading.verify_files.crc32c_of_file", None)
     assert tfw.crc32c(path.read_bytes()) == tfw.verify_file(path, file_crc32c=True).file_crc32c
@@ -347,8 +334,7 @@ def frames(records):
     yield file.getvalue()
 
 
-def test_a_thread_that_closes_takes_back_only_what_was_not_handed_out(tmp_path):
-    path = tmp_path / "a"
+def test_a_thread_that_closes_takes_back_only_what_was_not_handed_out(path):
     records = [b"%d" % i for i in range(5000)]
     tfw.write_records(path, records)
     with quick_switches():
@@ -364,8 +350,7 @@ def test_a_thread_that_closes_takes_back_only_what_was_not_handed_out(tmp_path):
             assert count == reader.position.record_index
 
 
-def test_threads_may_ask_for_the_receipt_while_another_parses(tmp_path):
-    path = tmp_path / "a"
+def test_threads_may_ask_for_the_receipt_while_another_parses(path):
     tfw.write_records(path, tfw.encode_columns({"x": range(200_000)}))
     parser = tfw.Parser({"x": tfw.FixedLenFeature([], tfw.int64)})
     for num_threads in (1, 2):

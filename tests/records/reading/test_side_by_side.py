@@ -2,21 +2,20 @@
 
 from __future__ import annotations
 
-import gc
 import gzip
 import os
 import random
 import threading
-import time
 import zlib
 
 import pytest
 
 import tfwire as tfw
 from helpers.reference import file_of
+from helpers.threads import nothing_left
 from tfwire._base.parallel_map import ParallelMap
 
-THREADS = [1, 2, 3, 8]
+THREADS = [1, 2, 8]
 RECORDS = [bytes([i]) * (i % 50) for i in range(200)]
 PLAIN = file_of(RECORDS)
 
@@ -42,7 +41,7 @@ CONTENTS = {
     "zlib": zlib.compress(PLAIN),
     "members": gzip.compress(PLAIN) + gzip.compress(file_of([b"more"] * 9)),
     "torn gzip": gzip.compress(PLAIN)[:-20],
-    **{f"damaged {seed}": damaged(PLAIN, seed) for seed in range(40)},
+    **{f"damaged {seed}": damaged(PLAIN, seed) for seed in range(20)},
     **{f"damaged gzip {seed}": damaged(gzip.compress(PLAIN, 1), seed) for seed in range(20)},
 }
 
@@ -55,24 +54,9 @@ def paths(tmp_path):
 
 
 @pytest.fixture(autouse=True)
-def nothing_is_left():
-    """No thread, and no open file."""
-    gc.collect()  # what tests before this one have dropped
-    before = open_files()
-    yield
-    deadline = time.monotonic() + 60  # close() waits for a thread, but not forever
-    while (num_threads(), open_files()) != (0, before) and time.monotonic() < deadline:
-        time.sleep(0.001)
-    assert (num_threads(), open_files()) == (0, before)
-
-
-def num_threads():
-    return sum(thread.name.startswith("tfwire") for thread in threading.enumerate())
-
-
-def open_files():
-    folder = "/proc/self/fd"
-    return len(os.listdir(folder)) if os.path.isdir(folder) else 0
+def apart():
+    with nothing_left():
+        yield
 
 
 # ---- verify_files -----------------------------------------------------------------------------
@@ -165,26 +149,6 @@ def test_leaving_the_loop_closes(paths, threads):
     assert [] == list(reports)
 
 
-@pytest.mark.parametrize(
-    "arguments",
-    [
-        {"num_threads": 0},
-        {"num_threads": -1},
-        {"num_threads": 1.5},
-        {"num_threads": "2"},
-        {"progress": 3},
-        {"file_crc32c": 1},
-        {"receipt": "yes"},
-        {"compression_type": "ZIP"},
-    ],
-)
-def test_wrong_arguments_are_refused_at_the_call(arguments):
-    with pytest.raises((TypeError, ValueError), match=next(iter(arguments))):
-        tfw.verify_files(["missing"], **arguments)
-    with pytest.raises(TypeError):
-        tfw.verify_files([3])
-
-
 def test_no_files_are_no_reports():
     assert [] == list(tfw.verify_files([], num_threads=4))
 
@@ -236,20 +200,12 @@ def test_the_first_file_at_fault_is_the_error(intact, paths, threads):
         tfw.TFRecordFiles([*intact, "missing", torn], num_threads=threads)
 
 
-@pytest.mark.parametrize("threads", [0, 1.5, "2"])
-def test_wrong_numbers_of_threads_are_refused(threads):
-    for call in (tfw.RecordIndex.build_many, tfw.TFRecordFiles):
-        with pytest.raises((TypeError, ValueError), match="num_threads"):
-            call(["missing"], num_threads=threads)
-
-
 @pytest.mark.parametrize("sizes", [[0], [3], [5000], [5000, 0], [0, 0, 900]])
-def test_room_for_offsets_grows_whatever_the_lengths(tmp_path, sizes, monkeypatch):
+def test_room_for_offsets_grows_whatever_the_lengths(path, sizes, monkeypatch):
     """The first records do not show how many follow."""
     monkeypatch.setattr("tfwire._records.index.find_offsets._FIRST_WALK_RECORDS", 4)
     monkeypatch.setattr("tfwire._records.index.find_offsets.WALK_RECORDS", 64)
     records = [bytes(size) for size in sizes for _ in range(1000)]
-    path = tmp_path / "records"
     path.write_bytes(file_of(records))
     lengths = tfw.RecordIndex.build(path).lengths
     assert list(map(len, records)) == lengths.tolist()

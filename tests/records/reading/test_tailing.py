@@ -47,9 +47,8 @@ def expected_look(size, first=0):
 # ---- Looks ------------------------------------------------------------------------------------
 
 
-def test_every_look_is_a_correct_prefix_and_the_next_goes_on(tmp_path):
+def test_every_look_is_a_correct_prefix_and_the_next_goes_on(path):
     """At every byte; then from there at every later one."""
-    path = tmp_path / "growing"
     for size in range(len(DATA) + 1):
         write_anew(path, DATA[:size])
         found = look(path)
@@ -62,8 +61,7 @@ def test_every_look_is_a_correct_prefix_and_the_next_goes_on(tmp_path):
 
 @pytest.mark.parametrize("wrap", [lambda path: path, lambda path: io.BytesIO(path.read_bytes())])
 @pytest.mark.parametrize("kind", ["GZIP", "ZLIB"])
-def test_a_compressed_file_shows_what_was_flushed(tmp_path, kind, wrap):
-    path = tmp_path / "growing"
+def test_a_compressed_file_shows_what_was_flushed(path, kind, wrap):
     position = None
     with tfw.TFRecordWriter(path, kind) as writer:
         for number, record in enumerate(RECORDS):
@@ -77,8 +75,7 @@ def test_a_compressed_file_shows_what_was_flushed(tmp_path, kind, wrap):
 
 
 @pytest.mark.parametrize("kind", ["GZIP", "ZLIB"])
-def test_a_file_that_was_flushed_and_not_closed_ends_without_a_warning(tmp_path, kind):
-    path = tmp_path / "growing"
+def test_a_file_that_was_flushed_and_not_closed_ends_without_a_warning(path, kind):
     with tfw.TFRecordWriter(path, kind) as writer, warnings.catch_warnings():
         warnings.simplefilter("error")
         for number in range(len(RECORDS)):
@@ -89,18 +86,16 @@ def test_a_file_that_was_flushed_and_not_closed_ends_without_a_warning(tmp_path,
             assert 0 == records.skipped.num_regions
 
 
-def test_a_cut_record_in_a_cut_stream_is_told_by_its_bytes(tmp_path):
-    path = tmp_path / "growing"
+def test_a_cut_record_in_a_cut_stream_is_told_by_its_bytes(path):
     stream = zlib.compressobj(wbits=31)
     path.write_bytes(stream.compress(DATA[:-1]) + stream.flush(zlib.Z_SYNC_FLUSH))
     assert (RECORDS[:-1], RecordPosition(5, ENDS[4]), TornTail(19, 20)) == look(path)
 
 
 @pytest.mark.parametrize("compress", [bytes, gzip.compress])
-def test_only_a_record_at_the_end_is_the_tail(tmp_path, compress):
+def test_only_a_record_at_the_end_is_the_tail(path, compress):
     """Also where damage comes right before it, and is left out; and not one that another writer
     went on after."""
-    path = tmp_path / "data"
     bad, cut = flip(frame(b"bad"), 8 * 12), frame(b"a longer one")[:20]
     for content, tail in [
         (DATA + bad + cut, TornTail(20, 28)),
@@ -116,9 +111,8 @@ def test_only_a_record_at_the_end_is_the_tail(tmp_path, compress):
         assert tail == records.tail
 
 
-def test_positions_are_exact_between_the_records_of_a_batch(tmp_path):
+def test_positions_are_exact_between_the_records_of_a_batch(path):
     """Also with positions, among long records, and after close."""
-    path = tmp_path / "whole"
     records = [*RECORDS, b"l" * 80_000, b"m" * 70_000, b"n" * 90_000, b"short"]
     path.write_bytes(file_of(records))
     ends = [0, *itertools.accumulate(len(record) + 16 for record in records)]
@@ -132,8 +126,7 @@ def test_positions_are_exact_between_the_records_of_a_batch(tmp_path):
         assert records[count:] == list(tfw.read_records(path, start=reader.position))
 
 
-def test_numbers_and_offsets_after_a_start_are_those_of_the_file(tmp_path):
-    path = tmp_path / "whole"
+def test_numbers_and_offsets_after_a_start_are_those_of_the_file(path):
     path.write_bytes(DATA)
     expected = list(tfw.read_records(path).with_positions())[2:]
     start = RecordPosition(2, ENDS[1])
@@ -154,8 +147,7 @@ def test_a_start_is_for_the_first_of_several_files(tmp_path):
     assert tfw.crc32c(DATA) == records.file_crc32c
 
 
-def test_part_of_a_file_has_a_receipt_and_no_checksum(tmp_path):
-    path = tmp_path / "a"
+def test_part_of_a_file_has_a_receipt_and_no_checksum(path):
     path.write_bytes(DATA)
     records = tfw.read_records(path, start=RecordPosition(4, ENDS[3]), receipt=True)
     assert tfw.Receipt.of(RECORDS[4:]) == tfw.Receipt.of(records) == records.receipt
@@ -163,8 +155,7 @@ def test_part_of_a_file_has_a_receipt_and_no_checksum(tmp_path):
 
 
 @pytest.mark.parametrize("kind", ["", "GZIP"])
-def test_a_file_that_became_shorter_is_told(tmp_path, kind):
-    path = tmp_path / "shrinking"
+def test_a_file_that_became_shorter_is_told(path, kind):
     tfw.write_records(path, RECORDS, kind)
     position = look(path)[1]
     tfw.write_records(path, RECORDS[:3], kind)
@@ -178,8 +169,7 @@ def test_a_file_that_became_shorter_is_told(tmp_path, kind):
     )
 
 
-def test_a_start_within_a_record_is_damage(tmp_path):
-    path = tmp_path / "a"
+def test_a_start_within_a_record_is_damage(path):
     path.write_bytes(DATA)
     with pytest.raises(tfw.DataLossError, match="record 2 at byte 40"):
         list(tfw.read_records(path, start=RecordPosition(2, 40)))
@@ -189,14 +179,13 @@ def test_a_start_within_a_record_is_damage(tmp_path):
 
 @pytest.mark.parametrize("policy", ["skip", "tail"])
 @pytest.mark.parametrize("compression", ["", "GZIP", "ZLIB"])
-def test_reading_goes_on_after_records_that_were_left_out(tmp_path, compression, policy):
+def test_reading_goes_on_after_records_that_were_left_out(path, compression, policy):
     """Damaged records have numbers, too; of compressed files, all up to the place is read."""
     records = [b"%d" % i * 9 for i in range(12)]
     ends = [len(file_of(records[: i + 1])) for i in range(12)]
     data = file_of(records)
     for offset in (ends[2] + 14, ends[3] + 2, ends[6] + 2) if policy == "skip" else ():
         data = flip(data, 8 * offset)
-    path = tmp_path / "data"
     compress = {"": bytes, "GZIP": gzip.compress, "ZLIB": zlib.compress}[compression]
     path.write_bytes(compress(data))
 
@@ -265,8 +254,7 @@ with open(path, "ab", buffering=0) as file:
 """
 
 
-def test_a_file_is_followed_while_a_process_writes_it(tmp_path):
-    path = tmp_path / "growing"
+def test_a_file_is_followed_while_a_process_writes_it(path):
     path.touch()
     begins = [0, *ENDS[:-1]]
     places = {at + d for begin in begins for at in (begin, begin + 12) for d in (-1, 0, 1)}
@@ -281,8 +269,7 @@ def test_a_file_is_followed_while_a_process_writes_it(tmp_path):
     assert 0 == writer.wait()
 
 
-def test_following_ends_some_time_after_the_last_record(tmp_path):
-    path = tmp_path / "a"
+def test_following_ends_some_time_after_the_last_record(path):
     path.write_bytes(DATA[:-1])
     with warnings.catch_warnings():
         warnings.simplefilter("error")  # an incomplete record is no news
@@ -292,8 +279,7 @@ def test_following_ends_some_time_after_the_last_record(tmp_path):
     assert RECORDS[3:-1] == list(tfw.follow_records(path, start=start, timeout=0))
 
 
-def test_following_meets_damage_as_an_error(tmp_path):
-    path = tmp_path / "a"
+def test_following_meets_damage_as_an_error(path):
     path.write_bytes(DATA + bytes(12))
     followed = tfw.follow_records(path, timeout=10)
     assert RECORDS == list(itertools.islice(followed, len(RECORDS)))
@@ -320,9 +306,8 @@ def test_following_ends_when_another_file_takes_the_place(tmp_path, kind, how):
     assert (path, len(RECORDS)) == (caught.value.path, caught.value.record_index)
 
 
-def test_following_holds_no_file_when_it_has_ended(tmp_path):
+def test_following_holds_no_file_when_it_has_ended(path):
     before = open_files()
-    path = tmp_path / "a"
     path.write_bytes(DATA)
     assert RECORDS == list(tfw.follow_records(path, timeout=0))
     followed = tfw.follow_records(path)
@@ -331,9 +316,8 @@ def test_following_holds_no_file_when_it_has_ended(tmp_path):
     assert set() == open_files() - before
 
 
-def test_any_thread_ends_the_following(tmp_path):
+def test_any_thread_ends_the_following(path):
     """Also of one that waits for an hour."""
-    path = tmp_path / "a"
     path.write_bytes(DATA)
     before = open_files()
     followed = tfw.follow_records(path, interval=3600)
@@ -346,8 +330,7 @@ def test_any_thread_ends_the_following(tmp_path):
     assert set() == open_files() - before
 
 
-def test_any_thread_ends_the_following_of_a_pipe(tmp_path):
-    path = tmp_path / "a"
+def test_any_thread_ends_the_following_of_a_pipe(path):
     os.mkfifo(path)
     end = os.open(path, os.O_RDWR)
     os.write(end, DATA)
@@ -363,8 +346,7 @@ def test_any_thread_ends_the_following_of_a_pipe(tmp_path):
     assert set() == open_files() - before
 
 
-def test_threads_share_what_is_followed(tmp_path):
-    path = tmp_path / "a"
+def test_threads_share_what_is_followed(path):
     written = [b"%d" % i for i in range(20_000)]
     tfw.write_records(path, written)
     with quick_switches():
@@ -376,8 +358,7 @@ def test_threads_share_what_is_followed(tmp_path):
     assert sorted(written) == sorted(record for each in consumers for record in each.found)
 
 
-def test_a_signal_handler_ends_the_following(tmp_path):
-    path = tmp_path / "a"
+def test_a_signal_handler_ends_the_following(path):
     path.write_bytes(DATA)
     followed = tfw.follow_records(path, interval=3600)
     before = signal.signal(signal.SIGALRM, lambda *_: followed.close())
@@ -393,8 +374,7 @@ def test_following_checks_its_arguments_at_the_call(tmp_path):
         tfw.follow_records(tmp_path / "missing", "zip")
 
 
-def test_cat_follows_a_file(tmp_path):
-    path = tmp_path / "growing"
+def test_cat_follows_a_file(path):
     path.write_bytes(DATA[: ENDS[2] + 5])
     command = [sys.executable, "-m", "tfwire", "cat", "--follow", "--format", "raw", str(path)]
     reader = subprocess.Popen(command, stdout=subprocess.PIPE, env=ENVIRONMENT)
@@ -419,9 +399,8 @@ def test_cat_follows_one_file(tmp_path):
 
 
 @pytest.mark.parametrize("kind", ["", "GZIP"])
-def test_following_ends_when_the_file_is_rewritten(tmp_path, kind):
+def test_following_ends_when_the_file_is_rewritten(path, kind):
     """With records of the same lengths, so that reading could go on in the middle."""
-    path = tmp_path / "a"
     tfw.write_records(path, RECORDS, kind)
     followed = tfw.follow_records(path, interval=0.5, timeout=30)
     assert RECORDS == list(itertools.islice(followed, len(RECORDS)))
@@ -433,8 +412,7 @@ def test_following_ends_when_the_file_is_rewritten(tmp_path, kind):
     writer.join()
 
 
-def test_following_goes_on_when_a_torn_tail_was_cut_off(tmp_path):
-    path = tmp_path / "a"
+def test_following_goes_on_when_a_torn_tail_was_cut_off(path):
     path.write_bytes(DATA + frame(b"torn")[:-1])
     followed = tfw.follow_records(path, interval=0.5, timeout=30)
     assert RECORDS == list(itertools.islice(followed, len(RECORDS)))
@@ -444,9 +422,8 @@ def test_following_goes_on_when_a_torn_tail_was_cut_off(tmp_path):
     writer.join()
 
 
-def test_following_does_not_go_on_in_a_pipe(tmp_path):
+def test_following_does_not_go_on_in_a_pipe(path):
     """Nor wait for its writer."""
-    path = tmp_path / "a"
     path.write_bytes(DATA)
     followed = tfw.follow_records(path, interval=0.001, timeout=30)
     assert RECORDS == list(itertools.islice(followed, len(RECORDS)))
@@ -457,9 +434,8 @@ def test_following_does_not_go_on_in_a_pipe(tmp_path):
 
 
 @pytest.mark.parametrize("torn", [False, True])
-def test_a_pipe_is_followed_to_its_end(tmp_path, torn):
+def test_a_pipe_is_followed_to_its_end(path, torn):
     """It was opened again, and as many records of the next writer were left out."""
-    path = tmp_path / "pipe"
     os.mkfifo(path)
     data = DATA[:-1] if torn else DATA
     writer = threading.Thread(target=path.write_bytes, args=(data,))

@@ -2,12 +2,10 @@
 
 from __future__ import annotations
 
-import multiprocessing
-import os
 import pickle
 import struct
-import threading
 from collections import Counter
+from functools import partial
 from itertools import pairwise
 
 import fsspec
@@ -16,11 +14,13 @@ import pytest
 
 import tfwire as tfw
 from helpers.marks import FORKS_BESIDE_THREADS
+from helpers.processes.forks import forked
 from helpers.remote.object_server import (
     RECORDS,
     ObjectFileSystem,
     file_of,
 )
+from helpers.threads import together
 from tfwire._records.index import index_files
 
 pytestmark = pytest.mark.usefixtures("small")
@@ -68,6 +68,8 @@ def test_an_index_may_be_in_a_local_folder_or_beside_the_object(server, tmp_path
     with tfw.TFRecordFile(url, tmp_path / "cached") as records:
         assert [] == server.ranges
         assert RECORDS[7] == records[7]
+    with pytest.raises(ValueError, match="the file is closed"):
+        records[0]
     tfw.write_records("memory://set/a", RECORDS)
     index = tfw.RecordIndex.build("memory://set/a")
     index.save("memory://other/index")
@@ -337,34 +339,9 @@ def test_threads_and_forked_processes_share_an_object(server, tmp_path, path):
     records = tfw.TFRecordFile(indexed(server, path, tmp_path))
     assert RECORDS[0] == records[0]
     found = {}
-
-    def read(first):
-        found[first] = records[first::4]
-
-    threads = [threading.Thread(target=read, args=(i,)) for i in range(4)]
-    for thread in threads:
-        thread.start()
-    for thread in threads:
-        thread.join()
+    together(*(partial(lambda i: found.update({i: records[i::4]}), i) for i in range(4)))
     assert {i: RECORDS[i::4] for i in range(4)} == found
-    context = multiprocessing.get_context("fork")
-    queue = context.SimpleQueue()
-
-    def child():
-        queue.put(records[[3, 300]])
-        os._exit(0)
-
-    process = context.Process(target=child)
-    process.start()
-    assert [RECORDS[3], RECORDS[300]] == queue.get()
-    process.join(30)
-
-
-def test_a_closed_file_of_an_object_reads_nothing(server):
-    records = tfw.TFRecordFile(server.url("/a"))
-    records.close()
-    with pytest.raises(ValueError, match="the file is closed"):
-        records[0]
+    assert forked(lambda: [RECORDS[3], RECORDS[300]] == records[[3, 300]])()
 
 
 def test_caches_and_directories(tmp_path):

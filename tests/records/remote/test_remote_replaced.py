@@ -14,7 +14,7 @@ pytestmark = pytest.mark.usefixtures("small")
 @pytest.fixture(params=["copied", "saved again", "without a version"])
 def replaced(request, server, tmp_path, monkeypatch):
     """The URL of an object, its records, and the index of another one of equal size and samples."""
-    records = [b"%020d" % i for i in range(3000)]
+    records = [b"%020d" % i for i in range(1000)]
     (tmp_path / "a").write_bytes(file_of(records))
     index = tmp_path / "index"
     tfw.RecordIndex.build(tmp_path / "a").save(index)
@@ -39,7 +39,7 @@ def test_an_index_that_is_bound_to_no_version_never_gives_another_number(replace
     url, records, index = replaced
     shift = next(i for i, record in enumerate(records) if record != b"%020d" % i)
     with tfw.TFRecordFile(url, index) as file:
-        for number in [*range(0, 3000, 97), shift - 1, shift, shift + 1, 2999]:
+        for number in [*range(0, 1000, 97), shift - 1, shift, shift + 1, 999]:
             for key in (number, [0, number], slice(number, number + 2)):
                 if number < shift:
                     expected = records[key] if key != [0, number] else [records[0], records[number]]

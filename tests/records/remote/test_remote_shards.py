@@ -11,29 +11,13 @@ import pytest
 from fsspec.implementations.memory import MemoryFileSystem
 
 import tfwire as tfw
-from helpers.remote.object_server import RECORDS, ObjectServer, file_of
+from helpers.products import diagonals
+from helpers.remote.object_server import RECORDS, ObjectServer, file_of, names
 from tfwire._records.reading.publishing_markers import MARKER
 from tfwire._records.remote.upload import RemoteShardSink
 from tfwire.sharding import recover_shards
 
 NAME = "train-{shard:02d}-of-{shards:02d}"
-HOW = [{"num_shards": 3}, {"shard_size": "200kB"}]
-
-
-@pytest.fixture(autouse=True)
-def empty_memory():
-    yield
-    fsspec.filesystem("memory").store.clear()
-
-
-@pytest.fixture(params=["memory", "local"])
-def folder(request, tmp_path):
-    return f"file://{tmp_path}" if request.param == "local" else "memory://folder"
-
-
-def names(folder):
-    fs, path = fsspec.core.url_to_fs(folder)
-    return sorted(name.rsplit("/", 1)[-1] for name in fs.find(path))
 
 
 def written(folder, records=RECORDS, **options):
@@ -43,29 +27,28 @@ def written(folder, records=RECORDS, **options):
     return writer
 
 
-@pytest.mark.parametrize("options", HOW)
-@pytest.mark.parametrize("num_threads", [1, 3])
-@pytest.mark.parametrize("compression", [None, "GZIP"])
+@pytest.mark.parametrize(
+    ("options", "num_threads", "compression"),
+    diagonals(
+        *(0, 2, [{"num_shards": 3}, {"shard_size": "200kB", "index": True}], [1, 3]),
+        [None, "GZIP"],
+    ),
+)
 def test_objects_appear_together(folder, options, num_threads, compression):
+    """Each with its index, where that is asked for."""
     with tfw.ShardedWriter(
         f"{folder}/{NAME}", options=compression, num_threads=num_threads, **options
     ) as writer:
         writer.write_many(RECORDS)
         assert [] == [name for name in names(folder) if not name.startswith(".tfwire-")]
-    assert names(folder) == [path.rsplit("/", 1)[-1] for path in writer.paths]
+    files = [path.rsplit("/", 1)[-1] for path in writer.paths]
+    indexes = [f"{file}.tfwindex" for file in files] if "index" in options else []
+    assert names(folder) == sorted(files + indexes)
     assert all(path.startswith(folder) for path in writer.paths)
     assert writer.receipt == tfw.Receipt.of(tfw.read_records(writer.paths))
-    assert len(RECORDS) == writer.num_records
-
-
-@pytest.mark.parametrize("options", HOW)
-@pytest.mark.parametrize("compression", [None, "GZIP"])
-def test_each_object_has_its_index(folder, options, compression):
-    writer = written(folder, index=True, options=compression, **options)
-    assert len(names(folder)) == 2 * len(writer.paths)
-    for path in writer.paths:
+    assert len(RECORDS) == writer.num_records == len(tfw.TFRecordFiles(writer.paths))
+    for path in writer.paths if indexes else ():
         assert tfw.RecordIndex.build(path) == tfw.RecordIndex.load(path)
-    assert len(RECORDS) == len(tfw.TFRecordFiles(writer.paths))
 
 
 def test_an_error_leaves_what_was_there(folder):
@@ -94,8 +77,7 @@ def failing(monkeypatch, number, error):
     monkeypatch.setattr(RemoteShardSink, "publish", publish)
 
 
-@pytest.mark.parametrize("number", [0, 1, 2])
-@pytest.mark.parametrize("old", [True, False])
+@pytest.mark.parametrize(("number", "old"), [(0, True), (1, False), (2, True)])
 def test_a_failure_while_publishing_restores_the_old_objects(monkeypatch, folder, number, old):
     if old:
         written(folder, [b"old"] * 3, num_shards=3, index=True)
@@ -113,17 +95,21 @@ class KilledError(BaseException):
     """The process ends here: nothing is undone."""
 
 
+def kill(monkeypatch, number, folder):
+    """Kills a writer while it publishes one object."""
+    with monkeypatch.context() as patch, contextlib.suppress(KilledError):
+        failing(patch, number, KilledError())
+        patch.setattr("tfwire._records.shards.shard_files.undo_objects", lambda *arguments: None)
+        patch.setattr("tfwire._records.shards.shard_files.RemoteShards.discard", lambda self: None)
+        written(folder)
+
+
 @pytest.mark.parametrize("number", [0, 1, 2])
 def test_a_killed_writer_leaves_a_marker_until_it_is_recovered(monkeypatch, folder, number):
     written(folder, [b"old"] * 3)
     written(folder, [b"other"] * 4, num_shards=4)
     before = names(folder)
-    with monkeypatch.context() as patch:
-        failing(patch, number, KilledError())
-        patch.setattr("tfwire._records.shards.shard_files.undo_objects", lambda *arguments: None)
-        patch.setattr("tfwire._records.shards.shard_files.RemoteShards.discard", lambda self: None)
-        with contextlib.suppress(KilledError):
-            written(folder)
+    kill(monkeypatch, number, folder)
     assert MARKER in names(folder)
     with pytest.raises(FileExistsError, match=rf"recover_shards.*{folder}/{MARKER}"):
         tfw.ShardedWriter(f"{folder}/{NAME}", num_shards=3)
@@ -135,14 +121,10 @@ def test_a_killed_writer_leaves_a_marker_until_it_is_recovered(monkeypatch, fold
 
 
 def test_what_another_program_wrote_since_stays(monkeypatch):
-    with monkeypatch.context() as patch:
-        failing(patch, 2, KilledError())
-        patch.setattr("tfwire._records.shards.shard_files.undo_objects", lambda *arguments: None)
-        with contextlib.suppress(KilledError):
-            written("memory://folder")
+    kill(monkeypatch, 2, "memory://folder")
     fsspec.filesystem("memory").pipe_file("/folder/train-00-of-03", b"another's")
     recover_shards("memory://folder")
-    assert ["train-00-of-03"] == names("memory://folder")
+    assert ["train-00-of-03"] == [each for each in names("memory://folder") if each[0] != "."]
 
 
 def test_a_marker_that_appears_meanwhile_is_refused():
@@ -207,12 +189,19 @@ def test_a_store_whose_uploads_do_not_wait(monkeypatch):
     assert tfw.Receipt.of(RECORDS) == tfw.Receipt.of(tfw.read_records("memory://folder/*"))
 
 
-def test_a_filesystem_that_cannot_be_written():
+@pytest.mark.parametrize(
+    "make",
+    [
+        tfw.TFRecordWriter,
+        lambda url: tfw.ShardedWriter(url.replace("new", "new-{shard}"), num_shards=2),
+    ],
+)
+def test_a_filesystem_that_cannot_be_written(make):
     with (
         ObjectServer() as server,
-        pytest.raises(OSError, match=r"cannot be opened for writing.*http.*|.*cannot be.*/new"),
+        pytest.raises(OSError, match=r"cannot be opened for writing.*cannot be written.*/new"),
     ):
-        tfw.ShardedWriter(server.url("/new-{shard}"), num_shards=2)
+        make(server.url("/new"))
 
 
 @pytest.mark.parametrize("url", ["simplecache::memory://a/x-{shard}", "memory://a/"])

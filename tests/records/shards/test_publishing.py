@@ -46,7 +46,7 @@ ACTIONS = [*faults.ACTIONS, faults.interrupt, faults.interrupt_after]
 OF_ONE_FILE = diagonals(0, 2, SINGLE, ACTIONS, [b"old content", None])
 
 
-@strides(4, night=1)
+@strides(9, night=1)
 @pytest.mark.parametrize(("write", "action", "old"), OF_ONE_FILE)
 def test_a_file_that_is_replaced_is_old_or_new_at_every_instant(
     tmp_path, write, action, old, stride
@@ -107,7 +107,7 @@ def folder(request, tmp_path):
     return tmp_path, restore
 
 
-@strides(9)
+@strides(18)
 @in_folders(
     "fault",
     [*((action, False) for action in faults.ACTIONS), (faults.fail, True), (faults.fill, True)],
@@ -147,7 +147,7 @@ PAIRS = [
 ]
 
 
-@pytest.mark.parametrize("tries", [8, pytest.param(150, marks=pytest.mark.slow)])
+@pytest.mark.parametrize("tries", [4, pytest.param(150, marks=pytest.mark.slow)])
 @in_folders("pair", PAIRS)
 def test_a_second_fault_finds_the_set_old_or_new_or_marked(folder, pair, tries):
     """What a failure begins to undo, a kill or another failure may stop at any call."""
@@ -199,7 +199,7 @@ def test_a_recovery_that_is_stopped_is_done_again(folder, action):
     folder, restore = folder
     before = restore()
     stopped = 0
-    for n, _ in kills(folder, 5):
+    for n, _ in kills(folder, 11):
         left = {path: path.stat().st_size for path in folder.glob(MARKER)}
         if any(left.values()):
             for m in (1, 5, 9, random.randrange(10, 40)):
@@ -264,7 +264,7 @@ def test_a_reader_sees_the_old_set_or_the_new_one_or_warns(folder, action, strid
     for name, reader in READERS.items():
         wanted[name].append(sorted(reader(files_of(pattern))))
     seen = set()
-    for n, _ in faults.every(lambda: write_set(folder, new), action, stride=stride):
+    for n, _ in kills(folder, stride, action, new):
         for name, reader in READERS.items():
             found, problems = read_with_warnings(reader, files_of(pattern))
             assert problems or sorted(found) in wanted[name], (n, name)
@@ -358,7 +358,7 @@ def test_the_next_writer_cleans_up(tmp_path):
     before = files_in(tmp_path)
     wanted = {f"p-{i}-of-3": NEW[i::3] for i in range(3)}
     restored = 0
-    for _ in kills(tmp_path, 5):
+    for _ in kills(tmp_path, 11):
         if os.path.exists(tmp_path / MARKER):
             with tfw.ShardedWriter(tmp_path / "other-{shard}", num_shards=1) as writer:
                 found = files_in(tmp_path)
@@ -390,7 +390,7 @@ def test_where_files_cannot_have_two_names_the_set_is_safe_all_the_same(tmp_path
     monkeypatch.setattr(os, "link", fail)
     write_set(tmp_path, OLD)
     before = files_in(tmp_path)
-    for n, _ in kills(tmp_path, 3, faults.kill_after):
+    for n, _ in kills(tmp_path, 8, faults.kill_after):
         if recover_shards(tmp_path):
             assert before == files_in(tmp_path), n
         for name, data in before.items():
@@ -415,7 +415,7 @@ def test_files_of_somebody_else_survive_a_recovery(tmp_path, write):
     """They were written after the kill, by a program that knows of no marker."""
     write_set(tmp_path, OLD)
     recovered = 0
-    for _ in kills(tmp_path, 6):
+    for _ in kills(tmp_path, 13):
         if os.path.exists(tmp_path / MARKER):
             write(tmp_path / "p-0-of-3", b"somebody else's")
             recovered += bool(recover_shards(tmp_path))

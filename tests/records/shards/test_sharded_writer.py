@@ -18,7 +18,7 @@ from hypothesis import given, settings, strategies as st
 
 import tfwire as tfw
 from helpers.marks import FORKS_BESIDE_THREADS
-from helpers.records.writing import filled_in_turn
+from helpers.records.writing import files_of_at_most, filled_in_turn
 from tfwire._records.files.byte_sinks import ShardSink
 from tfwire._records.index.random_access import TFRecordFiles
 from tfwire._records.index.record_index import RecordIndex
@@ -192,16 +192,11 @@ def test_nothing_appears_before_close_and_nothing_stays_after_an_exception(tmp_p
 
 @pytest.mark.parametrize("threads", [1, 2])
 def test_a_full_disk_leaves_no_files(tmp_path, threads):
-    """A limit of the size of a file stands in for the disk."""
-    soft, hard = resource.getrlimit(resource.RLIMIT_FSIZE)
-    resource.setrlimit(resource.RLIMIT_FSIZE, (3000, hard))
-    try:
+    with files_of_at_most(3000):
         writer = ShardedWriter(tmp_path / PATTERN, num_shards=2, num_threads=threads)
         writer.write_many([bytes(500)] * 20)
         with pytest.raises(OSError, match=os.strerror(errno.EFBIG)):
             writer.close()
-    finally:
-        resource.setrlimit(resource.RLIMIT_FSIZE, (soft, hard))
     assert [] == os.listdir(tmp_path)
 
 

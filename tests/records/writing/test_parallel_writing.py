@@ -6,7 +6,6 @@ import errno
 import gzip
 import os
 import threading
-import time
 import zlib
 from pathlib import Path
 
@@ -14,6 +13,8 @@ import numpy as np
 import pytest
 
 import tfwire as tfw
+from helpers.products import diagonals
+from helpers.threads import nothing_left, threads_of_tfwire, wait_for
 from tfwire._base import system
 from tfwire._examples import native_encoder
 
@@ -40,9 +41,7 @@ COLUMNS = {
 }
 
 
-@pytest.fixture(params=COLUMNS)
-def columns(request):
-    return COLUMNS[request.param]
+columns_of_all_kinds = pytest.mark.parametrize("columns", COLUMNS.values(), ids=COLUMNS)
 
 
 @pytest.fixture(autouse=True)
@@ -50,27 +49,8 @@ def small_blocks(monkeypatch):
     """Many blocks from few records; no thread and no open file at the end."""
     monkeypatch.setattr(native_encoder, "_PARALLEL_BLOCK_SIZE", 5000)
     monkeypatch.setattr(native_encoder, "_SAMPLE", 3)
-    before = open_files()
-    yield
-    wait_for_threads()
-    assert before == open_files()
-
-
-def wait_for_threads():
-    """None is left; soon: close() waits for a thread, but not forever."""
-    deadline = time.monotonic() + 60
-    while num_threads() and time.monotonic() < deadline:
-        time.sleep(0.001)
-    assert 0 == num_threads()
-
-
-def num_threads():
-    return sum(thread.name.startswith("tfwire") for thread in threading.enumerate())
-
-
-def open_files():
-    folder = "/proc/self/fd"
-    return len(os.listdir(folder)) if os.path.isdir(folder) else 0
+    with nothing_left():
+        yield
 
 
 def written(path, columns, options=None, **arguments):
@@ -80,6 +60,7 @@ def written(path, columns, options=None, **arguments):
     return writer, path.read_bytes()
 
 
+@columns_of_all_kinds
 def test_messages_do_not_depend_on_the_number_of_threads(columns):
     expected = tfw.encode_columns(columns)
     unsorted = tfw.encode_columns(columns, sort_keys=False)
@@ -91,6 +72,7 @@ def test_messages_do_not_depend_on_the_number_of_threads(columns):
         assert unsorted == tfw.encode_columns(columns, sort_keys=False, num_threads=threads)
 
 
+@columns_of_all_kinds
 def test_files_do_not_depend_on_the_number_of_threads(columns, tmp_path):
     expected, plain = written(tmp_path / "1", columns)
     for threads in THREADS:
@@ -148,7 +130,11 @@ def test_files_can_be_continued(options, tmp_path):
 
 
 @pytest.mark.parametrize(
-    "arguments", [{"num_shards": 3}, {"shard_size": 9000}, {"shard_size": 9000, "options": "GZIP"}]
+    ("columns", "arguments"),
+    diagonals(
+        *(0, 3, COLUMNS.values()),
+        [{"num_shards": 3}, {"shard_size": 9000}, {"shard_size": 9000, "options": "GZIP"}],
+    ),
 )
 def test_shards_do_not_depend_on_the_number_of_threads(columns, arguments, tmp_path):
     """And are those of the messages, written one by one."""
@@ -197,7 +183,7 @@ def test_a_write_that_fails_leaves_whole_records_and_no_threads(
     monkeypatch.setattr(system, "writev", failing(calls, error))
     with pytest.raises(type(error)):
         writer.write_columns(columns)
-    wait_for_threads()
+    assert wait_for(lambda: not threads_of_tfwire())
     for call in (lambda: writer.write_columns(columns), writer.flush, writer.close):
         with pytest.raises((OSError, RuntimeError), match=r"full|interrupted"):
             call()
@@ -277,15 +263,6 @@ def test_another_thread_may_close_meanwhile(options, threads, tmp_path, monkeypa
     records = list(tfw.read_records(path))
     rows = tfw.encode_columns(columns)
     assert (rows * (len(records) // COUNT + 1))[: len(records)] == records
-
-
-@pytest.mark.parametrize("threads", [0, -1, "2", 1.5])
-def test_wrong_numbers_of_threads_are_refused_before_anything_is_opened(threads, tmp_path):
-    with pytest.raises((TypeError, ValueError), match="num_threads"):
-        tfw.encode_columns({"x": [1]}, num_threads=threads)
-    with pytest.raises((TypeError, ValueError), match="num_threads"):
-        tfw.TFRecordWriter(tmp_path / "data", num_threads=threads)
-    assert [] == os.listdir(tmp_path)
 
 
 def test_wrong_columns_begin_no_thread(tmp_path):

@@ -22,11 +22,6 @@ COMPRESSIONS = ["", "GZIP", "ZLIB"]
 INFLATE = {"": bytes, "GZIP": gzip.decompress, "ZLIB": zlib.decompress}
 
 
-@pytest.fixture
-def path(tmp_path):
-    return tmp_path / "data.tfrecord"
-
-
 # ---- What is taken ----------------------------------------------------------------------------
 
 

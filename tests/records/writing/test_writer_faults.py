@@ -1,34 +1,23 @@
-"""Writers that replace a file at once, that fail, and that are shared."""
+"""Writers that replace a file at once, that fail, and that a fork shares."""
 
 from __future__ import annotations
 
 import contextlib
 import errno
-import gc
 import os
 import random
-import signal
-import subprocess
-import sys
-import threading
 import traceback
 from pathlib import Path
 
 import pytest
 
 import tfwire as tfw
-from helpers.reading import read_outcome
+from helpers.processes.forks import forked
 from helpers.records.writing import MIXED, drop, write_and_fail
 from helpers.reference import file_of, read
 from tfwire._base import system
 
-SOURCE = str(Path(tfw.__file__).parents[1])
 COMPRESSIONS = ["", "GZIP", "ZLIB"]
-
-
-@pytest.fixture
-def path(tmp_path):
-    return tmp_path / "data.tfrecord"
 
 
 # ---- Replacing at once ------------------------------------------------------------------------
@@ -157,26 +146,6 @@ def test_a_full_device_is_reported(compression):
             call()
 
 
-def test_a_limit_of_the_file_size_is_reported_and_leaves_a_valid_prefix(path):
-    code = (
-        "import resource, sys\n"
-        "import tfwire as tfw\n"
-        "resource.setrlimit(resource.RLIMIT_FSIZE, (700_000, 700_000))\n"
-        "try: tfw.write_records(sys.argv[1], (b'%07d' % i for i in range(100_000)))\n"
-        "except OSError as error: print(error.errno, error.filename)\n"
-    )
-    run = subprocess.run(
-        [sys.executable, "-c", code, path],
-        check=True,
-        capture_output=True,
-        text=True,
-        env={**os.environ, "PYTHONPATH": SOURCE},
-    )
-    assert f"{errno.EFBIG} {path}\n" == run.stdout
-    records = list(tfw.read_records(path))
-    assert [b"%07d" % i for i in range(len(records))] == records != []
-
-
 def depth(error):
     return len(traceback.extract_tb(error.__traceback__))
 
@@ -248,69 +217,22 @@ def test_an_interrupt_keeps_the_whole_records_that_were_written(path, monkeypatc
     assert file_of([b"1", b"", b"short"]) == path.read_bytes()
 
 
-def test_a_killed_writer_loses_nothing_that_was_flushed(path):
-    code = (
-        "import sys\n"
-        "import tfwire as tfw\n"
-        "writer = tfw.TFRecordWriter(sys.argv[1])\n"
-        "for i in range(10**9):\n"
-        "    writer.write(b'%d' % i)\n"
-        "    if i % 1000 == 999:\n"
-        "        writer.flush()\n"
-        "        print(i + 1, flush=True)\n"
-    )
-    command = [sys.executable, "-c", code, path]
-    for rounds in (1, 5, 20):
-        with subprocess.Popen(
-            command, stdout=subprocess.PIPE, env={**os.environ, "PYTHONPATH": SOURCE}
-        ) as process:
-            for _ in range(rounds):
-                flushed = int(process.stdout.readline())
-            process.send_signal(signal.SIGKILL)
-        records = read_outcome(path, "", on_corrupt="tail").records
-        assert flushed <= len(records)
-        assert [b"%d" % i for i in range(len(records))] == records
-
-
-# ---- Threads and forks ------------------------------------------------------------------------
-
-
-def test_threads_share_a_writer_and_every_record_is_written_once(path):
-    def run(writer, thread):
-        for i in range(5000):
-            writer.write(b"%d %d" % (thread, i))
-            if i % 100 == 0:
-                writer.write_many([b"%d %d many" % (thread, i)] * 3)
-
-    with tfw.TFRecordWriter(path) as writer:
-        threads = [threading.Thread(target=run, args=(writer, i)) for i in range(4)]
-        for thread in threads:
-            thread.start()
-        for thread in threads:
-            thread.join()
-    records = list(tfw.read_records(path))
-    assert 4 * 5150 == len(records)
-    for thread in range(4):
-        own = [r for r in records if r.startswith(b"%d " % thread) and b"many" not in r]
-        assert [b"%d %d" % (thread, i) for i in range(5000)] == own
+# ---- Forks ------------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize("compression", COMPRESSIONS)
 @pytest.mark.parametrize("atomic", [False, True])
 def test_a_fork_does_not_write_what_the_parent_will_write(path, compression, atomic):
+    def write_and_drop():
+        with pytest.raises(RuntimeError):
+            writers[0].write(b"from the child")
+        writers[0].close()
+        drop(writers)
+        return True
+
     with tfw.TFRecordWriter(path, compression, atomic=atomic) as writer:
         writer.write(b"pending")
-        child = os.fork()
-        if child == 0:
-            status = 1
-            try:
-                writer.write(b"from the child")
-            except RuntimeError:
-                writer.close()
-                del writer
-                gc.collect()
-                status = 0
-            os._exit(status)
-        assert 0 == os.waitstatus_to_exitcode(os.waitpid(child, 0)[1])
+        writers = [writer]
+        assert forked(write_and_drop)()
         writer.write(b"more")
     assert [b"pending", b"more"] == list(tfw.read_records(path))

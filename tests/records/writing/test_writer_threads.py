@@ -9,7 +9,6 @@ import random
 import re
 import subprocess
 import sys
-import threading
 import time
 from functools import partial
 from pathlib import Path
@@ -17,38 +16,23 @@ from pathlib import Path
 import pytest
 
 import tfwire as tfw
-from helpers.command import ENVIRONMENT
+from helpers.command import ENVIRONMENT, output_of_python
 from helpers.reference import file_of
 from helpers.search import FIRST_SEED
-from helpers.threads import quick_switches
+from helpers.threads import quick_switches, together
 from tfwire._base import system
 
 needs_full = pytest.mark.skipif(not Path("/dev/full").exists(), reason="needs /dev/full")
-LIMIT = 120  # seconds after which something hangs, also on a busy machine
+
 
 # For so many seconds each search runs; the slow tests take minutes, a campaign hours.
 SECONDS = float(os.environ.get("TFWIRE_SEARCH_SECONDS", "0"))
 
 
 @pytest.fixture
-def path(tmp_path):
-    return tmp_path / "data.tfrecord"
-
-
-@pytest.fixture
 def often():
     with quick_switches():
         yield
-
-
-def together(*works):
-    """Runs functions in threads, and waits for all; none may hang."""
-    threads = [threading.Thread(target=work, daemon=True) for work in works]
-    for thread in threads:
-        thread.start()
-    for thread in threads:
-        thread.join(LIMIT)
-        assert not thread.is_alive(), "a thread hangs"
 
 
 def rounds(least, seconds):
@@ -114,7 +98,7 @@ class Model:
 def test_what_write_returned_from_is_in_the_file(path, often, kind, seconds):
     """Whatever the other threads do, closing among it."""
     arguments = {kind: True} if kind in ("append", "atomic") else {"options": kind}
-    for seed in rounds(15, max(seconds, SECONDS)):
+    for seed in rounds(6, max(seconds, SECONDS)):
         path.unlink(missing_ok=True)
         model = Model(seed)
         writer = tfw.TFRecordWriter(path, **arguments)
@@ -127,7 +111,7 @@ def test_what_write_returned_from_is_in_the_file(path, often, kind, seconds):
 @pytest.mark.parametrize("threads", [1, 2])
 @pytest.mark.parametrize("seconds", [0, pytest.param(5, marks=pytest.mark.slow)])
 def test_what_a_sharded_writer_took_is_in_its_files(tmp_path, often, counts, threads, seconds):
-    for seed in rounds(4, max(seconds, SECONDS)):
+    for seed in rounds(3, max(seconds, SECONDS)):
         model = Model(seed)
         writer = tfw.ShardedWriter(tmp_path / "{shard}", num_threads=threads, **counts)
         together(*(partial(model.run, writer, i, 15, closes=i == 0) for i in range(3)))
@@ -146,7 +130,7 @@ def test_what_a_sharded_writer_took_is_in_its_files(tmp_path, often, counts, thr
 
 def test_a_write_that_returns_beside_close_is_never_lost(path, often):
     """The simplest case, very often."""
-    for _ in rounds(300, 0):
+    for _ in range(100):
         writer = tfw.TFRecordWriter(path)
         written = []
 
@@ -227,25 +211,16 @@ print(handled, refused)
 """
 
 
-def run_python(code, *arguments, check=True):
-    command = [sys.executable, "-c", code, *map(str, arguments)]
-    run = subprocess.run(
-        command, env=ENVIRONMENT, capture_output=True, text=True, timeout=LIMIT * 3
-    )
-    assert not check or 0 == run.returncode, run.stderr
-    return run
-
-
 @pytest.mark.parametrize("kind", ["", "GZIP", "sharded"])
 @pytest.mark.parametrize(
-    ("count", "seconds"), [(1, 0.3), pytest.param(6, 1, marks=pytest.mark.slow)]
+    ("count", "seconds"), [(1, 0.1), pytest.param(6, 1, marks=pytest.mark.slow)]
 )
 def test_a_signal_handler_may_use_the_writer_that_it_interrupts(tmp_path, kind, count, seconds):
     """It does what was asked, or raises RuntimeError; it never waits for itself."""
     handled = 0
     for seed in rounds(count, SECONDS):
-        run = run_python(_SIGNALLED, tmp_path / f"data{seed}", kind, seed, seconds)
-        handled += int(run.stdout.split()[0])
+        words = _SIGNALLED, tmp_path / f"data{seed}", kind, seed, seconds
+        handled += int(output_of_python("-c", *words).split()[0])
     assert handled > 10
 
 
@@ -274,56 +249,6 @@ def test_a_call_from_within_a_write_is_refused(path, monkeypatch, call):
     assert file_of([b"1", b"2"]) == path.read_bytes()
 
 
-_IGNORING = "import warnings; warnings.simplefilter('ignore')\n"
-_INTERRUPTED = """
-import faulthandler, random, signal, sys
-import tfwire as tfw
-faulthandler.dump_traceback_later(100, exit=True)
-path, seed, rounds = sys.argv[1], int(sys.argv[2]), int(sys.argv[3])
-rng = random.Random(seed)
-failures = 0
-
-def write(writer, asked):  # CPython 3.14's try does not cover the end of each round of a loop in it
-    for i in range(10**6):
-        writer.write(b"%d" % i + bytes(i % 1000))
-        asked.append(i)
-        if i % 50 == 0:
-            writer.flush()
-
-for round in range(rounds):
-    writer = tfw.TFRecordWriter(path, rng.choice(["", "GZIP"]))
-    asked = []
-    try:
-        signal.signal(signal.SIGALRM, signal.default_int_handler)
-        signal.setitimer(signal.ITIMER_REAL, rng.uniform(1e-6, 3e-3))
-        write(writer, asked)
-    except KeyboardInterrupt:
-        pass
-    finally:
-        signal.signal(signal.SIGALRM, signal.SIG_IGN)
-    try:
-        writer.close()
-        whole = True
-    except RuntimeError as error:
-        assert "interrupted" in str(error)
-        whole = False
-        failures += 1
-    policy = "raise" if whole else "stop"
-    found = [int(r.split(bytes(1))[0]) for r in tfw.read_records(path, on_corrupt=policy)]
-    assert found == list(range(len(found)))
-    assert not whole or asked == found[: len(asked)] and len(found) <= len(asked) + 1
-print(failures)
-"""
-
-
-@pytest.mark.parametrize(
-    ("count", "tries"), [(1, 40), pytest.param(4, 150, marks=pytest.mark.slow)]
-)
-def test_an_interrupt_anywhere_leaves_whole_records_and_no_lock(path, count, tries):
-    for seed in rounds(count, SECONDS):
-        run_python(_IGNORING + _INTERRUPTED, path, seed, tries)
-
-
 # ---- The end of the interpreter, and of a writer ----------------------------------------------
 
 _OPEN_AT_EXIT = """
@@ -349,7 +274,8 @@ sys.modules["kept"] = holder
 
 @needs_full
 def test_writers_that_are_open_at_exit_say_nothing_odd(tmp_path):
-    run = run_python(_OPEN_AT_EXIT, tmp_path)
+    command = [sys.executable, "-c", _OPEN_AT_EXIT, tmp_path]
+    run = subprocess.run(command, env=ENVIRONMENT, stderr=subprocess.PIPE, text=True, check=True)
     assert "Exception" not in run.stderr
     assert "Traceback" not in run.stderr
     assert 1 == run.stderr.count("was not closed, and records were lost: ")
@@ -377,7 +303,7 @@ writer.write(b"kept")
 
 
 def test_a_thread_that_is_stuck_in_a_writer_does_not_keep_the_interpreter(path):
-    run_python(_DAEMON, path)
+    output_of_python("-c", _DAEMON, path)
     assert [b"kept"] == list(tfw.read_records(path))
 
 
@@ -400,55 +326,3 @@ def test_a_failure_that_was_reported_is_not_reported_again_at_the_end(recwarn):
     del writer
     gc.collect()
     assert {ResourceWarning} == {warning.category for warning in recwarn}
-
-
-_OPENING = """
-import os, random, signal, sys
-import tfwire as tfw
-path, appends, tries = sys.argv[1], sys.argv[2] == "append", int(sys.argv[3])
-chance = random.Random(1)
-armed = False
-
-def interrupt(*_):
-    global armed
-    if armed:
-        armed = False
-        raise KeyboardInterrupt
-
-def is_open():
-    for fd in os.listdir("/proc/self/fd"):
-        try:
-            if os.readlink("/proc/self/fd/" + fd) == path:
-                return True
-        except OSError:
-            pass
-    return False
-
-tfw.TFRecordWriter(path, append=appends).close()
-signal.signal(signal.SIGALRM, interrupt)
-left = 0
-for _ in range(tries):
-    # Python loses an interrupt that arrives in a finalizer: then the next one ends the loop.
-    wait = chance.uniform(1e-5, 3e-4)
-    try:
-        armed = True
-        signal.setitimer(signal.ITIMER_REAL, wait, wait)
-        while armed:
-            writer = tfw.TFRecordWriter(path, append=appends)
-            writer.close()
-    except KeyboardInterrupt:
-        pass
-    signal.setitimer(signal.ITIMER_REAL, 0)
-    writer = None
-    left += is_open()
-print(left)
-"""
-
-
-@pytest.mark.skipif(not Path("/proc/self/fd").exists(), reason="needs /proc")
-@pytest.mark.parametrize("kind", ["write", "append"])
-@pytest.mark.parametrize("tries", [400, pytest.param(1500, marks=pytest.mark.slow)])
-def test_an_interrupt_while_a_file_is_opened_leaves_it_closed(path, kind, tries):
-    """And unlocked, so that the next writer is not refused."""
-    run = run_python(_IGNORING + _OPENING, path, kind, tries)
-    assert 0 == int(run.stdout)
