@@ -11,6 +11,21 @@ from typing import Any
 from tfwire._base.text import quoted, shorten
 
 
+def wrong_type(name: str, value: Any, expected: str) -> TypeError:
+    """The error for an argument of another type than expected."""
+    return TypeError(f"{name} must be {expected}, found {type(value).__name__}")
+
+
+def check_type(name: str, value: Any, types: Any, expected: str) -> None:
+    """Checks that an argument is an instance of a type, or of one of some.
+
+    Raises:
+        TypeError: It is not.
+    """
+    if not isinstance(value, types):
+        raise wrong_type(name, value, expected)
+
+
 def boolean(name: str, value: Any) -> bool:
     """Checks an argument that is a bool, also numpy's.
 
@@ -75,7 +90,7 @@ def integer(name: str, value: Any, least: int | None = None) -> int:
 
 def check_callable(name: str, value: Any) -> None:
     if not callable(value):
-        raise TypeError(f"{name} must be callable, found {type(value).__name__}")
+        raise wrong_type(name, value, "callable")
 
 
 def seconds(name: str, value: Any) -> float:
@@ -120,8 +135,7 @@ def file_path(name: str, value: Any) -> str:
         TypeError: Not a path.
         ValueError: It is empty, or holds a null character.
     """
-    if not isinstance(value, (str, bytes, os.PathLike)):
-        raise TypeError(f"{name} must be a str or os.PathLike, found {type(value).__name__}")
+    check_type(name, value, (str, bytes, os.PathLike), "a str or os.PathLike")
     path = os.fsdecode(value)
     if not path:
         raise ValueError(f"{name} must not be empty")

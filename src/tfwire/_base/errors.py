@@ -6,6 +6,7 @@ import copy
 import os
 import sys
 import warnings
+from contextlib import suppress
 from typing import Any, TypeVar, get_type_hints
 
 from tfwire._base.text import printable
@@ -105,6 +106,15 @@ class DataLossError(Error):
     reason: str | None = None
 
 
+def record_error(
+    path: str | os.PathLike[str] | None, record: int, offset: int, text: str, reason: str
+) -> DataLossError:
+    """The error for a record at a place in a file; in an input without a name for None."""
+    where = "input" if path is None else os.fspath(path)
+    message = f"{where}: record {record} at byte {offset}: {text}"
+    return DataLossError(message, path=path, offset=offset, record_index=record, reason=reason)
+
+
 class InvalidArgumentError(Error, ValueError):
     """An argument has a wrong shape, dtype or value."""
 
@@ -173,12 +183,18 @@ def _is_ours(module: object) -> bool:
     return isinstance(module, str) and module.startswith("tfwire.")
 
 
-def copied(error: Exception) -> Exception:
+def copied(error: Exception, traceback: bool = True) -> Exception:
     """A copy of an error, to be raised while the error itself is kept for later.
 
     A raised error refers to the frames that it passed through. A thread that keeps it would keep
-    the iterator alive, and an error that is raised repeatedly would grow."""
-    try:
-        return copy.copy(error).with_traceback(error.__traceback__)
-    except Exception:  # of a class that cannot be copied
-        return error
+    the iterator alive, and an error that is raised repeatedly would grow.
+
+    Args:
+        error: The error, which is returned itself if its class cannot be copied.
+        traceback: With the traceback so far.
+    """
+    found = error
+    with suppress(Exception):
+        twin = copy.copy(error)
+        found = twin if type(twin) is type(error) else error
+    return found.with_traceback(error.__traceback__ if traceback else None)

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from tfwire import _native
-from tfwire._base.errors import DataLossError
+from tfwire._base.errors import DataLossError, record_error
 from tfwire._version import __version__
 
 ffi: Any = _native.ffi
@@ -79,24 +79,23 @@ def check(status: int, error: Any, path: str | os.PathLike[str] | None = None) -
 
 def create(function: Any, kind: str, *arguments: Any) -> Any:
     """Calls a function of C that makes an object of a kind; what it made belongs to the caller."""
-    out, error = ffi.new(f"{kind} **"), new_error()
-    check(function(*arguments, out, error), error)
+    out = ffi.new(f"{kind} **")
+    call(function, *arguments, out)
     return out[0]
+
+
+def call(function: Any, *arguments: Any) -> int:
+    """``check`` of a call of a function whose last parameter is a tfw_error."""
+    error = new_error()
+    return check(function(*arguments, error), error)
 
 
 def damaged_record_error(
     status: int, error: Any, path: str | os.PathLike[str] | None
 ) -> DataLossError:
     """The exception for a damaged record that C reported."""
-    where = "input" if path is None else os.fspath(path)
-    message = f"{where}: record {error.record} at byte {error.offset}: {text(error.text)}"
-    return DataLossError(
-        message,
-        path=path,
-        offset=error.offset,
-        record_index=error.record,
-        reason=DAMAGE_REASONS[status],
-    )
+    place, reason = (error.record, error.offset), DAMAGE_REASONS[status]
+    return record_error(path, *place, text(error.text), reason)
 
 
 def adopt(memory: Any, count: int, dtype: Any) -> np.ndarray[Any, Any]:

@@ -77,12 +77,6 @@ class ParallelMap(SharedIterator[Result], Generic[Item, Result]):
         if self._workers is not None:
             self._workers.close()
 
-    def __enter__(self) -> ParallelMap[Item, Result]:
-        return self
-
-    def __exit__(self, *exc_info: object) -> None:
-        self.close()
-
     def __reduce__(self) -> Any:
         raise TypeError("iterators with threads cannot be pickled")
 

@@ -37,13 +37,14 @@ from contextlib import AbstractContextManager, contextmanager, suppress
 from enum import Enum
 from queue import Empty, SimpleQueue
 from threading import get_ident
-from typing import TypeVar
+from typing import Any, TypeVar
 
 from tfwire._base.iterator_threads import EXECUTING, methods_inside, services, services_of, turn_at
 from tfwire._base.workers import PATIENCE, acquirable
 
 T = TypeVar("T")
 Item = TypeVar("Item")
+Iter = TypeVar("Iter", bound="SharedIterator[Any]")
 
 
 class State(Enum):
@@ -234,6 +235,12 @@ class SharedIterator(Iterator[Item]):
             with suppress(Empty):
                 self._exits.get(timeout=seconds)
         self._release_once()
+
+    def __enter__(self: Iter) -> Iter:
+        return self
+
+    def __exit__(self, *exc_info: object) -> None:
+        self.close()
 
     @contextmanager
     def reopening(self) -> Iterator[None]:

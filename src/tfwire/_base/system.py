@@ -15,7 +15,7 @@ from collections.abc import Callable, Sequence
 from importlib import import_module
 from typing import Any
 
-from tfwire._base.native import check, ffi, lib, new_error
+from tfwire._base.native import call, ffi, lib
 
 # Flags for os.open, which lets no child process inherit a file.
 BINARY: int = getattr(os, "O_BINARY", 0)  # else Windows changes the ends of lines
@@ -33,9 +33,8 @@ REMOVES_OPEN_FILES = _FOLDER is not None
 def pread_into(fd: int, buffer: Any, offset: int) -> int:
     """Fills a writable buffer from an offset of a file; returns how many bytes, fewer only if the
     file ends."""
-    error, got = new_error(), ffi.new("size_t *")
-    room = ffi.from_buffer("uint8_t[]", buffer, require_writable=True)
-    check(lib.tfw_read_at(fd, room, len(room), offset, got, error), error)
+    got, room = ffi.new("size_t *"), ffi.from_buffer("uint8_t[]", buffer, require_writable=True)
+    call(lib.tfw_read_at, fd, room, len(room), offset, got)
     return int(got[0])
 
 

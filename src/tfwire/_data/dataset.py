@@ -19,7 +19,7 @@ from tfwire._base.aliases import (
     StorageOptions,
     Value,
 )
-from tfwire._base.arguments import boolean, check_callable, integer, refuse_unordered
+from tfwire._base.arguments import boolean, check_callable, integer, refuse_unordered, wrong_type
 from tfwire._base.errors import public
 from tfwire._data import dataset_methods, element_sources, grouped, indexed_records
 from tfwire._data.combining import Sample, Zip
@@ -396,8 +396,7 @@ def _weights(weights: Any, count: int) -> tuple[float, ...]:
     try:
         found = np.ones(count, np.float64) if weights is None else np.asarray(weights, np.float64)
     except (TypeError, ValueError):
-        found_type = type(weights).__name__
-        raise TypeError(f"weights must be a list of numbers, found {found_type}") from None
+        raise wrong_type("weights", weights, "a list of numbers") from None
     if found.shape != (count,):
         raise ValueError(f"weights must be {count} numbers, found the shape {found.shape}")
     if not (np.isfinite(found).all() and (found >= 0).all() and found.any()):

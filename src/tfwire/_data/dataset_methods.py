@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, TypeVar, overload
 import numpy as np
 
 from tfwire._base.aliases import AnyFeature, ShardRule, Value
-from tfwire._base.arguments import boolean, check_callable, integer
+from tfwire._base.arguments import boolean, check_callable, check_type, integer
 from tfwire._data import batching, indexed_records, stages, take_skip_repeat
 from tfwire._data.combining import Cache, Concatenate, Enumerate, Unbatch
 from tfwire._data.grouped import Regrouping
@@ -251,8 +251,7 @@ class Transformations(Regrouping[Element]):
         """
         from tfwire._parsing.parsers import Parser
 
-        if not isinstance(features, Mapping):
-            raise TypeError(f"features must be a mapping, found {type(features).__name__}")
+        check_type("features", features, Mapping, "a mapping")
         num_threads = integer("num_threads", num_threads, 1)
         stage = batching.Parse(self._stage, Parser(dict(features)), features, num_threads)
         return self._dataset(stage, "parse_example")
@@ -427,8 +426,7 @@ class Transformations(Regrouping[Element]):
             >>> list(dataset) == list(dataset)
             True
         """
-        if not isinstance(filename, str):
-            raise TypeError(f"filename must be a str, found {type(filename).__name__}")
+        check_type("filename", filename, str, "a str")
         if filename != "":
             raise ValueError(
                 "cache keeps elements in memory: filename must be ''; write_records makes files"

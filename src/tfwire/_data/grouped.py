@@ -9,7 +9,7 @@ from itertools import count, islice
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from tfwire._base.aliases import Value
-from tfwire._base.arguments import boolean, check_callable, integer, refuse_unordered
+from tfwire._base.arguments import boolean, check_callable, check_type, integer, refuse_unordered
 from tfwire._data.pipeline import Element, Pipeline
 from tfwire._data.prefetch import Replayed, defer, stage_elements
 from tfwire._data.stages import Stage
@@ -175,8 +175,7 @@ def check_buckets(boundaries: Any, batch_sizes: Any) -> tuple[list[int], list[in
         ValueError: Their numbers do not match, or the boundaries are not in order.
     """
     for name, numbers in (("bucket_boundaries", boundaries), ("bucket_batch_sizes", batch_sizes)):
-        if not isinstance(numbers, Iterable):
-            raise TypeError(f"{name} must be a list of integers, found {type(numbers).__name__}")
+        check_type(name, numbers, Iterable, "a list of integers")
         refuse_unordered(name, numbers)
     bounds = [integer("bucket_boundaries", bound) for bound in boundaries]
     sizes = [integer("bucket_batch_sizes", size, 1) for size in batch_sizes]

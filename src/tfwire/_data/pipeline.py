@@ -7,6 +7,7 @@ from functools import partial
 from typing import Any, Generic, TypeVar
 
 from tfwire._base.aliases import Value
+from tfwire._base.arguments import check_type
 from tfwire._base.text import html_of
 from tfwire._data.iterator import DatasetIterator, iterate
 from tfwire._data.stages import Stage
@@ -103,5 +104,4 @@ def _call(function: Callable[..., Any], show: Any, hide: Any, element: Any) -> A
 
 def check_dataset(dataset: Any) -> None:
     """Raises TypeError if a value, for example a path, is not a Dataset."""
-    if not isinstance(dataset, Pipeline):
-        raise TypeError(f"dataset must be a tfwire Dataset, found {type(dataset).__name__}")
+    check_type("dataset", dataset, Pipeline, "a tfwire Dataset")

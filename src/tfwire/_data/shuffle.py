@@ -11,7 +11,7 @@ import numpy as np
 
 from tfwire._base.arguments import integer
 from tfwire._base.errors import copied
-from tfwire._base.native import check, ffi, lib, new_error
+from tfwire._base.native import call, ffi, lib
 from tfwire._data.element_sources import Records
 from tfwire._data.indexed_records import ByNumber, Chosen, NumberedCursor, Permuted, share
 from tfwire._data.packed_records import NO_RECORDS, PackedRecords
@@ -407,8 +407,8 @@ class Buffer:
         occurs twice gives the element that it got first."""
         self._numbers = None
         elements, numbers = self._room
-        error = new_error()
-        status = lib.tfw_exchange(
+        call(
+            lib.tfw_exchange,
             ffi.from_buffer(elements),
             ffi.from_buffer("int64_t[]", numbers),
             self.size,
@@ -417,9 +417,7 @@ class Buffer:
             elements.strides[0],
             ffi.from_buffer("int64_t[]", slots),
             len(slots),
-            error,
         )
-        check(status, error)
 
     def empty(self, order: Array) -> Numbered:
         """Removes all elements and returns them in this order."""

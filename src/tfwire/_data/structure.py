@@ -15,7 +15,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from tfwire._base.arguments import as_index, integer, refuse_unordered
+from tfwire._base.arguments import as_index, integer, refuse_unordered, wrong_type
 from tfwire._base.arrays import filled
 from tfwire._base.errors import InvalidArgumentError
 from tfwire._base.strings import as_array, encoded_text, to_splits
@@ -304,8 +304,7 @@ def check_padding(shapes: Any, values: Any) -> None:
         array = np.asarray(value)
         # An int beyond int64 is an object to numpy; a float column takes it.
         if array.dtype.kind == "O" and not isinstance(array.item(), (bytes, str, int, type(None))):
-            found = type(value).__name__
-            raise TypeError(f"padding_values must be numbers or strings, found {found}")
+            raise wrong_type("padding_values", value, "numbers or strings")
 
 
 def _check_shapes(shapes: Any) -> None:

@@ -12,7 +12,7 @@ import numpy as np
 import numpy.typing as npt
 
 from tfwire._base.aliases import BytesLike, IntegerArray, RowNumber, Rows, SupportsNumpy, Value
-from tfwire._base.arguments import integer
+from tfwire._base.arguments import integer, wrong_type
 from tfwire._base.arrays import byte_array, filled, int64_array
 from tfwire._base.errors import public
 from tfwire._base.strings import (
@@ -156,8 +156,7 @@ class BytesColumn:
         """
         numbers = np.asarray(indices)
         if numbers.size and numbers.dtype.kind not in "iu":
-            found = type(indices).__name__
-            raise TypeError(f"indices must be an array of integers, found {found}")
+            raise wrong_type("indices", indices, "an array of integers")
         indices = numbers.astype(np.intp, copy=False)
         begins, ends = self.offsets[:-1][indices], self.offsets[1:][indices]
         if ((begins < 0) | (ends < begins) | (ends > len(self.data))).any():

@@ -17,7 +17,7 @@ from tfwire._base.aliases import (
     SupportsArrow,
     SupportsNumpy,
 )
-from tfwire._base.arguments import boolean, choice, integer
+from tfwire._base.arguments import boolean, check_type, choice, integer
 from tfwire._examples.arrow_import import is_arrow
 from tfwire._examples.column_types import BytesColumn
 from tfwire._examples.encode_rows import RowEncoder, encode_row
@@ -106,8 +106,7 @@ def encode_examples(rows: Iterable[Row], *, sort_keys: bool = True) -> list[byte
             "rows must be an iterable of mappings, found one mapping; encode_columns takes "
             "columns, encode_example one row"
         )
-    if not isinstance(rows, Iterable):
-        raise TypeError(f"rows must be an iterable of mappings, found {type(rows).__name__}")
+    check_type("rows", rows, Iterable, "an iterable of mappings")
     sort_keys = boolean("sort_keys", sort_keys)
     return _strings(RowEncoder(NO_ROOM, sort_keys).encode_all(rows))
 

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from tfwire._base.aliases import IntegerArray
-from tfwire._base.arguments import as_index, refuse_unordered, slice_indices
+from tfwire._base.arguments import as_index, refuse_unordered, slice_indices, wrong_type
 from tfwire._base.arrays import int64_array
 from tfwire._base.strings import to_splits
 
@@ -54,8 +54,7 @@ def as_shape(shape: Any) -> tuple[int, ...]:
     try:
         return tuple(map(as_index, shape))
     except TypeError:
-        found = type(shape).__name__
-        raise TypeError(f"shape must be a tuple of integers, found {found}") from None
+        raise wrong_type("shape", shape, "a tuple of integers") from None
 
 
 def as_row_splits(row_splits: Any) -> IntegerArray:

@@ -12,7 +12,7 @@ from typing import Any, ClassVar, NamedTuple, Protocol
 
 import numpy as np
 
-from tfwire._base.native import check, ffi, lib, new_error
+from tfwire._base.native import call, ffi, lib
 from tfwire._base.strings import bytes_array, to_splits
 from tfwire._base.text import show_key
 from tfwire._examples.column_types import BytesColumn, RaggedTensor, SparseTensor
@@ -123,8 +123,8 @@ def pad_rows(
     if isinstance(values, BytesColumn):
         return values if len(values) == rows * width else pad_strings(values, splits, default)
     padded, padding = empty((rows * width,), values.dtype), np.array([default], values.dtype)
-    error = new_error()
-    status = lib.tfw_pad(
+    call(
+        lib.tfw_pad,
         ffi.from_buffer(values),
         len(values),
         ffi.from_buffer("int64_t[]", splits),
@@ -133,9 +133,7 @@ def pad_rows(
         values.itemsize,
         ffi.from_buffer(padding),
         ffi.from_buffer(padded),
-        error,
     )
-    check(status, error)
     return padded
 
 

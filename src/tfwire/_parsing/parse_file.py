@@ -192,12 +192,6 @@ class FileBatches(SharedIterator[Batch]):
         while self._warnings:
             warn(self._warnings.popleft())
 
-    def __enter__(self) -> FileBatches[Batch]:
-        return self
-
-    def __exit__(self, *exc_info: object) -> None:
-        self.close()
-
     def __reduce__(self) -> Any:
         raise TypeError("iterators over files cannot be pickled; pickle the parser")
 

@@ -11,7 +11,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from tfwire._base.aliases import AnyFeature, AnyPath
-from tfwire._base.arguments import file_path, integer
+from tfwire._base.arguments import check_type, file_path, integer, wrong_type
 from tfwire._base.errors import parser_said
 from tfwire._base.text import printable, shorten, show_path
 from tfwire._parsing.features import (
@@ -117,8 +117,7 @@ def write_schema(features: Mapping[str, AnyFeature], path: AnyPath) -> None:
 
 def schema_as_text(features: Mapping[str, AnyFeature], as_json: bool) -> str:
     """The content of a features.json or schema.pbtxt; raises as ``write_schema``."""
-    if not isinstance(features, Mapping):
-        raise TypeError(f"features must be a dict, found {type(features).__name__}")
+    check_type("features", features, Mapping, "a dict")
     if getattr(features, "sequence_features", None):
         raise ValueError("feature lists have no place in a schema file")
     if not features:
@@ -146,8 +145,7 @@ def _sizes(key: str, shape: Any) -> list[int]:
     """A shape as a list; an int means rank 1."""
     sizes = [shape] if hasattr(shape, "__index__") else shape
     if isinstance(sizes, (str, bytes)) or not hasattr(sizes, "__iter__"):
-        found = type(shape).__name__
-        raise TypeError(f"shape of feature {key!r} must be integers, found {found}")
+        raise wrong_type(f"shape of feature {key!r}", shape, "integers")
     return [integer(f"shape of feature {key!r}", size, 0) for size in sizes]
 
 

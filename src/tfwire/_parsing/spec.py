@@ -13,7 +13,14 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from tfwire._base.arguments import as_index, boolean, integer, refuse_unordered
+from tfwire._base.arguments import (
+    as_index,
+    boolean,
+    check_type,
+    integer,
+    refuse_unordered,
+    wrong_type,
+)
 from tfwire._base.native import lib
 from tfwire._base.text import quoted, show_key
 from tfwire._examples.values import (
@@ -112,8 +119,7 @@ def compile_features(features: Mapping[Key, Any], part: str = "example") -> Plan
     Raises:
         ValueError, TypeError: As TensorFlow does.
     """
-    if not isinstance(features, Mapping):
-        raise TypeError(f"{ARGUMENTS[part]} must be a dict, found {type(features).__name__}")
+    check_type(ARGUMENTS[part], features, Mapping, "a dict")
     compiler = _Compiler(part)
     fields: dict[Key, Field] = {}
     known: dict[Key, Any] = {}
@@ -346,8 +352,7 @@ def _dimensions(feature: SparseFeature) -> tuple[list[Key], tuple[int, ...]]:
     if isinstance(feature.index_key, (str, bytes)):
         return [feature.index_key], (integer("size of a SparseFeature", feature.size),)
     if not np.iterable(feature.index_key):
-        found = type(feature.index_key).__name__
-        raise TypeError(f"index_key of a SparseFeature must be a key or a list, found {found}")
+        raise wrong_type("index_key of a SparseFeature", feature.index_key, "a key or a list")
     keys = list(feature.index_key)
     if not np.iterable(feature.size):
         raise TypeError(f"size has to be a list of ints, as index_key is. Received {feature}")

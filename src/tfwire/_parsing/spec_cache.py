@@ -20,6 +20,7 @@ from typing import Any, TypeAlias
 
 import numpy as np
 
+from tfwire._base.arguments import check_type
 from tfwire._parsing.features import DType, string
 from tfwire._parsing.native_session import Schema
 from tfwire._parsing.spec import ARGUMENTS, compile_features
@@ -375,8 +376,7 @@ def _plain(part: str, features: Features | None) -> Features | None:
 
 
 def _check(part: str, features: Any) -> None:
-    if not isinstance(features, Mapping):
-        raise TypeError(f"{ARGUMENTS[part]} must be a dict, found {type(features).__name__}")
+    check_type(ARGUMENTS[part], features, Mapping, "a dict")
 
 
 def _keys(specs: tuple[Features | None, ...]) -> tuple[Any, ...]:

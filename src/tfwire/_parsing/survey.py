@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any, NamedTuple
 
 from tfwire._base.errors import ParseError
-from tfwire._base.native import SEED, check, ffi, lib, new_error, new_struct
+from tfwire._base.native import SEED, call, check, ffi, lib, new_error, new_struct
 from tfwire._examples.decode import decode_sequence_example
 from tfwire._records.reading.batch_reader import BatchReader
 from tfwire._records.reading.damage import display_name
@@ -64,7 +64,7 @@ class Survey:
 
     def __init__(self) -> None:
         out, self._error = ffi.new("tfw_survey **"), new_error()
-        check(lib.tfw_survey_create(SEED, out, self._error), self._error)
+        call(lib.tfw_survey_create, SEED, out)
         self._native = ffi.gc(out[0], lib.tfw_survey_free)
         self._done = ffi.new("size_t *")
         self._lengths = ffi.new("uint64_t[2]", [2**64 - 1, 0])

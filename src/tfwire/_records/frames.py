@@ -9,8 +9,9 @@ from typing import Any
 
 import numpy as np
 
+from tfwire._base.arguments import wrong_type
 from tfwire._base.arrays import holds_objects
-from tfwire._base.native import check, ffi, lib, new_error
+from tfwire._base.native import call, ffi, lib, new_error
 from tfwire._base.strings import spans_of_bytes
 
 Array = np.ndarray[Any, Any]
@@ -50,10 +51,7 @@ def as_record(value: Any) -> bytes:
         else:
             if not holds_objects(value, view):
                 return view.tobytes()
-    raise TypeError(
-        "a record must be bytes-like, a str, a mapping or a protobuf message, found "
-        f"{type(value).__name__}"
-    )
+    raise wrong_type("a record", value, "bytes-like, a str, a mapping or a protobuf message")
 
 
 def as_records(values: Sequence[Any]) -> Sequence[bytes]:
@@ -240,10 +238,27 @@ def pack(data: Any, data_len: int, spans: Any, count: int, size: int) -> memoryv
         spans, count: ``tfw_span *``, where they are.
         size: Bytes of the records, with their frames.
     """
-    out, error = np.empty(size, np.uint8), new_error()
+    out = np.empty(size, np.uint8)
     room, written = ffi.from_buffer("uint8_t[]", out), ffi.new("size_t *")
-    check(lib.tfw_pack(data, data_len, spans, count, room, size, written, error), error)
+    call(lib.tfw_pack, data, data_len, spans, count, room, size, written)
     return out.data
+
+
+def scanned(data: Any, most: int, flags: int = 0) -> Array:
+    """The spans of the payloads of framed records, up to damage: uint64 of shape (records, 2).
+
+    Args:
+        data: The records, side by side.
+        most: How many there may be.
+        flags: Of ``tfw_scan``.
+    """
+    spans = np.empty((most, 2), np.uint64)
+    found, taken = ffi.new("size_t *"), ffi.new("size_t *")
+    lib.tfw_scan(
+        *(ffi.from_buffer("uint8_t[]", data), len(data), np.iinfo(np.int64).max, flags),
+        *(ffi.from_buffer("tfw_span[]", spans), most, found, taken, new_error()),
+    )
+    return spans[: found[0]]
 
 
 def frame_apart(record: bytes) -> tuple[bytes, bytes, int]:

@@ -18,7 +18,7 @@ from tfwire._base.aliases import (
     TableFeatures,
     Value,
 )
-from tfwire._base.arguments import boolean, choice, column_names, integer
+from tfwire._base.arguments import boolean, choice, column_names, integer, wrong_type
 from tfwire._base.errors import Error, ParseError
 from tfwire._base.native import ffi, new_struct
 from tfwire._base.text import column_name, printable, quoted
@@ -270,9 +270,7 @@ def open_reader(
     files = list(input_paths(paths, storage_options))
     for path in files:
         if not is_path(path):
-            raise TypeError(
-                f"paths must be paths or URLs, which can be read again, found {type(path).__name__}"
-            )
+            raise wrong_type("paths", path, "paths or URLs, which can be read again")
     files = [os.fsdecode(path) if isinstance(path, bytes) else path for path in files]
     if features is None:
         features = infer_schema(files, compression_type=compression_type, on_corrupt=on_corrupt)

@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from tfwire._base.arguments import refuse_null, refuse_unordered
+from tfwire._base.arguments import check_type, refuse_null, refuse_unordered, wrong_type
 from tfwire._base.text import show_path
 from tfwire._records.files.urls import INDEX_SUFFIX, ObjectPath, is_object_path, is_url
 
@@ -29,12 +29,12 @@ def local_path(name: str, path: Any) -> Path:
     """
     if isinstance(path, bytes):
         path = os.fsdecode(path)
-    if not isinstance(path, (str, os.PathLike)):
-        raise TypeError(f"{name} must be a str, bytes or os.PathLike, found {type(path).__name__}")
+    check_type(name, path, (str, os.PathLike), "a str, bytes or os.PathLike")
     refuse_null(name, path)
     if is_url(path):
         raise ValueError(f"{name} must be a regular file, found the URL {show_path(path)}")
-    return path
+    checked: Path = path
+    return checked
 
 
 def index_beside(path: Any) -> str:
@@ -76,10 +76,7 @@ def split_paths(paths: Any, name: str = "paths") -> Iterator[Any]:
     try:
         items = iter(paths)
     except TypeError:
-        raise TypeError(
-            f"{name} must be a path, a file object or an iterable of them, found "
-            f"{type(paths).__name__}"
-        ) from None
+        raise wrong_type(name, paths, "a path, a file object or an iterable of them") from None
     return (_checked_item(path, name) for path in items)
 
 
@@ -98,9 +95,7 @@ def check_input(name: str, value: Any) -> None:
     if is_path(value):
         refuse_null(name, value)
     elif not is_file_object(value) and not is_object_path(value):
-        raise TypeError(
-            f"{name} must be a path, a URL or a file object, found {type(value).__name__}"
-        )
+        raise wrong_type(name, value, "a path, a URL or a file object")
 
 
 def _checked_item(path: Any, name: str) -> Any:

@@ -8,6 +8,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from importlib import import_module
 from typing import Any, NoReturn
 
+from tfwire._base.arguments import wrong_type
 from tfwire._base.errors import Error
 from tfwire._base.text import printable, show_path
 
@@ -140,13 +141,10 @@ def with_storage_options(path: Any, storage_options: Mapping[str, Any] | None = 
         ValueError: The path has a filesystem of its own.
     """
     if storage_options is not None and not isinstance(storage_options, Mapping):
-        raise TypeError(
-            f"storage_options must be a mapping, found {type(storage_options).__name__}"
-        )
+        raise wrong_type("storage_options", storage_options, "a mapping")
     for key in storage_options or ():
         if not isinstance(key, str):
-            found = type(key).__name__
-            raise TypeError(f"every key of storage_options must be a str, found {found}")
+            raise wrong_type("every key of storage_options", key, "a str")
     if is_object_path(path):
         if storage_options:
             raise ValueError(

@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 
 from tfwire._base import system
-from tfwire._base.errors import DataLossError
+from tfwire._base.errors import record_error
 from tfwire._base.iterator_threads import is_waited_for, turn_at
 from tfwire._base.native import DAMAGE_REASONS, check, damaged_record_error, ffi, lib, new_error
 from tfwire._base.strings import strings_from_spans
@@ -173,14 +173,9 @@ class FileAccess:
         size = self._source.size() or 0
         if end > size:
             begin = self._offsets[number]
-            raise DataLossError(
-                f"{os.fspath(self._path)}: record {number} at byte {begin}: takes {end - begin} "
-                f"bytes but the file ends at byte {size}; the index is stale, or the file was cut",
-                path=self._path,
-                offset=begin,
-                record_index=number,
-                reason="truncated",
-            )
+            text = f"takes {end - begin} bytes but the file ends at byte {size}; "
+            text += "the index is stale, or the file was cut"
+            raise record_error(self._path, number, begin, text, "truncated")
 
     def _check_number(self, number: int) -> None:
         """Refuses a record that verifies but has another number: a record before it is not where

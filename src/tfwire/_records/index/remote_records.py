@@ -8,10 +8,10 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from tfwire._base.native import DAMAGE_REASONS, check, damaged_record_error, ffi, lib, new_error
+from tfwire._base.native import DAMAGE_REASONS, check, damaged_record_error, lib, new_error
 from tfwire._base.strings import strings_from_spans
 from tfwire._records.files.compression import begins_record
-from tfwire._records.frames import FRAME
+from tfwire._records.frames import FRAME, scanned
 from tfwire._records.index.offset_checks import Layout, stale_at
 from tfwire._records.remote.random_ranges import RemoteFile
 
@@ -102,7 +102,7 @@ class RemoteAccess:
     def _records(self, group: _Group, data: bytes, numbers: Array) -> Sequence[bytes]:
         """The records of a group, whose bytes are data."""
         if numbers[-1] - numbers[0] == len(numbers) - 1 > 0:
-            spans = _scanned(data, len(numbers))
+            spans = scanned(data, len(numbers))
             expected = self._offsets[numbers] + _HEADER - group.begin
             if len(spans) == len(numbers) and np.array_equal(spans[:, 0], expected):
                 return strings_from_spans(np.frombuffer(data, np.uint8), spans)
@@ -181,21 +181,3 @@ def _groups(begins: list[int], ends: list[int]) -> Iterator[_Group]:
         ):
             yield _Group(begins[first], ends[i - 1], first, i)
             first = i
-
-
-def _scanned(data: bytes, count: int) -> Array:
-    """The spans of the first records of some bytes, up to damage."""
-    spans = np.empty((count, 2), np.uint64)
-    found, taken = ffi.new("size_t *"), ffi.new("size_t *")
-    lib.tfw_scan(
-        ffi.from_buffer("uint8_t[]", data),
-        len(data),
-        np.iinfo(np.int64).max,
-        0,
-        ffi.from_buffer("tfw_span[]", spans),
-        count,
-        found,
-        taken,
-        new_error(),
-    )
-    return spans[: found[0]]

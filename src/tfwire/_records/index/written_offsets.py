@@ -10,12 +10,12 @@ from typing import Any
 import numpy as np
 
 from tfwire._base.aliases import Compression, CompressionType
-from tfwire._base.native import check, ffi, lib, new_error
+from tfwire._base.native import lib
 from tfwire._records.files.byte_sinks import Sink
 from tfwire._records.files.compression import compression_name
 from tfwire._records.files.paths import Path, absolute
 from tfwire._records.files.urls import ObjectPath
-from tfwire._records.frames import FRAME
+from tfwire._records.frames import FRAME, scanned
 from tfwire._records.index.index_files import offsets_of_lengths
 from tfwire._records.index.record_index import RecordIndex
 
@@ -54,22 +54,8 @@ class Indexing:
 
     def add_block(self, block: memoryview) -> None:
         """Notes framed records that were written."""
-        room = len(block) // FRAME
-        spans = np.empty((room, 2), np.uint64)
-        found, taken, error = ffi.new("size_t *"), ffi.new("size_t *"), new_error()
-        status = lib.tfw_scan(
-            ffi.from_buffer("uint8_t[]", block),
-            len(block),
-            np.iinfo(np.int64).max,
-            lib.TFW_NO_DATA_CRC,
-            ffi.from_buffer("tfw_span[]", spans),
-            room,
-            found,
-            taken,
-            error,
-        )
-        check(status, error, self._path)
-        self._lengths.append(spans[: found[0], 1].astype(np.int64))
+        spans = scanned(block, len(block) // FRAME, lib.TFW_NO_DATA_CRC)
+        self._lengths.append(spans[:, 1].astype(np.int64))
 
     def add_lengths(self, lengths: Sequence[int]) -> None:
         """Notes records by the bytes of their payloads."""

@@ -12,14 +12,14 @@ from typing import Any
 
 from tfwire._base.aliases import DetectedCompressionType, RemotePath, StorageOptions
 from tfwire._base.arguments import seconds
-from tfwire._base.errors import DataLossError
+from tfwire._base.errors import DataLossError, record_error
 from tfwire._base.shared_iterator import SharedIterator
 from tfwire._records.files.byte_sources import FileSource, Source, open_regular, read_at
 from tfwire._records.files.compression import either_word
 from tfwire._records.files.paths import absolute, check_input, is_path
 from tfwire._records.files.urls import is_object_path, with_storage_options
 from tfwire._records.reading.batch_reader import BatchReader, RecordBatches
-from tfwire._records.reading.damage import RecordPosition, display_name
+from tfwire._records.reading.damage import RecordPosition
 from tfwire._records.reading.options import ReadOptions, as_position, make_options, open_source
 from tfwire._records.reading.read_records import ChainedRecords
 
@@ -95,12 +95,6 @@ class FollowedRecords(ChainedRecords):
     def close(self) -> None:
         """Ends the iteration and closes the file. Any thread may call it, at any time."""
         self._looks.close()
-
-    def __enter__(self) -> FollowedRecords:
-        return self
-
-    def __exit__(self, *exc_info: object) -> None:
-        self.close()
 
 
 class _Looks(SharedIterator[Iterator[bytes]]):
@@ -242,12 +236,4 @@ class FollowedFile:
 
     def _other_file(self, position: RecordPosition, text: str) -> DataLossError:
         assert self._first is not None
-        path = self._first.path
-        return DataLossError(
-            f"{display_name(path)}: record {position.record_index} at byte {position.offset}: "
-            f"{text}",
-            path=path,
-            offset=position.offset,
-            record_index=position.record_index,
-            reason="truncated",
-        )
+        return record_error(self._first.path, *position, text, "truncated")

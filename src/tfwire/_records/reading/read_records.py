@@ -6,8 +6,9 @@ import itertools
 import os
 import sys
 import threading
+from abc import abstractmethod
 from collections.abc import Iterable, Iterator
-from typing import Any
+from typing import Any, TypeVar
 
 from tfwire._base.aliases import DetectedCompressionType, Input, OnCorrupt, StorageOptions
 from tfwire._base.arguments import integer
@@ -19,6 +20,7 @@ from tfwire._records.reading.options import make_options
 from tfwire._records.reading.publishing_markers import Markers
 from tfwire._records.reading.receipts import Receipt
 
+R = TypeVar("R", bound="ChainedRecords")
 # Threads share the itertools.chain that __iter__ returns, which has no lock of its own: without a
 # GIL, __next__ needs one.
 _gil_enabled = getattr(sys, "_is_gil_enabled", lambda: True)
@@ -123,6 +125,15 @@ class ChainedRecords:
         with self._lock:
             return next(self._records)
 
+    @abstractmethod
+    def close(self) -> None: ...
+
+    def __enter__(self: R) -> R:
+        return self
+
+    def __exit__(self, *exc_info: object) -> None:
+        self.close()
+
     def __reduce__(self) -> Any:
         raise TypeError("record iterators cannot be pickled; open the files in the other process")
 
@@ -219,12 +230,6 @@ class RecordIterator(ChainedRecords):
         """
         self._records = self._positions = _Refusing(CLOSED)
         self._batches.close()
-
-    def __enter__(self) -> RecordIterator:
-        return self
-
-    def __exit__(self, *exc_info: object) -> None:
-        self.close()
 
 
 class _Refusing(Iterator[Any]):

@@ -8,8 +8,9 @@ from dataclasses import dataclass
 from typing import Any, Literal
 
 from tfwire._base.aliases import Record
+from tfwire._base.arguments import check_type
 from tfwire._base.errors import public
-from tfwire._base.native import check, ffi, lib, new_error, new_struct
+from tfwire._base.native import call, ffi, lib, new_struct
 from tfwire._base.parallel_map import Check, never_stopped
 from tfwire._records.reading.options import open_source
 
@@ -137,8 +138,7 @@ class Receipt:
             >>> Receipt.from_dict(receipt.to_dict()) == receipt
             True
         """
-        if not isinstance(fields, Mapping):
-            raise TypeError(f"fields must be a dict, found {type(fields).__name__}")
+        check_type("fields", fields, Mapping, "a dict")
         values: Mapping[str, Any] = fields  # checked now
         receipt = cls(values["records"], values["payload_bytes"], int(values["hash"], 16))
         if type(receipt.num_records) is not int or type(receipt.payload_bytes) is not int:
@@ -172,16 +172,12 @@ class Tally:
         """Adds ``size`` bytes of whole records; ``data`` is a pointer or a buffer."""
         if not isinstance(data, ffi.CData):
             data = ffi.from_buffer("uint8_t[]", data)
-        error = new_error()
-        check(lib.tfw_tally_block(self.native, data, size, self._flags, error), error)
+        call(lib.tfw_tally_block, self.native, data, size, self._flags)
 
     def add_batch(self, batch: Any, first: int = 0) -> None:
         """Adds the records of a ``tfw_batch *``, from index ``first`` on."""
-        spans, count, error = batch.spans + first, batch.count - first, new_error()
-        status = lib.tfw_tally_spans(
-            self.native, batch.data, batch.data_len, spans, count, self._flags, error
-        )
-        check(status, error)
+        data = batch.data, batch.data_len, batch.spans + first, batch.count - first
+        call(lib.tfw_tally_spans, self.native, *data, self._flags)
 
     def add_record(self, crc: int, length: int) -> None:
         """Adds a verified record by the CRC-32C and the length of its payload."""

@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from tfwire._base.aliases import Compression, DetectedCompressionType, Input, StorageOptions
-from tfwire._base.arguments import boolean, integer
+from tfwire._base.arguments import boolean, check_callable, integer
 from tfwire._base.errors import DataLossError, public
 from tfwire._base.native import ffi, new_struct
 from tfwire._base.parallel_map import Check, ParallelMap
@@ -98,10 +98,10 @@ def verify_file(
     """
     compression_type = either_word(compression_type, options, "auto")
     path = one_input(path, storage_options)
-    _check_progress(progress)
     verify = _Verify(compression_type, max_record_size, file_crc32c, receipt)
     if progress is None:
         return verify(path, lambda done: None)
+    check_callable("progress", progress)
     return verify(path, progress)
 
 
@@ -144,7 +144,8 @@ def verify_files(
     compression_type = either_word(compression_type, options, "auto")
     verify = _Verify(compression_type, max_record_size, file_crc32c, receipt)
     threads = integer("num_threads", num_threads, 1)
-    _check_progress(progress)
+    if progress is not None:
+        check_callable("progress", progress)
 
     def report(path: Input, check: Check) -> FileReport:
         def on_progress(done: int) -> None:
@@ -155,11 +156,6 @@ def verify_files(
         return verify(path, on_progress)
 
     return ParallelMap(report, list(input_paths(paths, storage_options)), threads)
-
-
-def _check_progress(progress: Any) -> None:
-    if progress is not None and not callable(progress):
-        raise TypeError(f"progress must be callable, found {type(progress).__name__}")
 
 
 class _Verify:

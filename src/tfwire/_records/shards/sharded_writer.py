@@ -20,7 +20,7 @@ from tfwire._base.aliases import (
     SupportsArrow,
 )
 from tfwire._base.arguments import boolean, integer, size_in_bytes
-from tfwire._base.errors import public
+from tfwire._base.errors import copied, public
 from tfwire._records.files.compression import either_word
 from tfwire._records.files.urls import ObjectPath, with_storage_options
 from tfwire._records.frames import (
@@ -35,7 +35,7 @@ from tfwire._records.reading.receipts import Receipt
 from tfwire._records.shards.shard_files import LocalShards, RemoteShards
 from tfwire._records.shards.shard_names import names_of_shards, some_names_of_shards
 from tfwire._records.writing.writer import TFRecordWriter, write_payloads
-from tfwire._records.writing.writer_base import WriterBase, copy_error
+from tfwire._records.writing.writer_base import WriterBase
 
 _MAX_TASKS = 8  # tasks that may wait for a thread, some hundred KiB of records each
 # Bytes of columns to have for each of many shards: opening its file takes as long as encoding them.
@@ -421,9 +421,10 @@ class _ShardThreads:
 
     def fail(self, error: BaseException) -> None:
         """Makes every further call raise, and begins no more tasks."""
-        interrupted = RuntimeError("writing was interrupted")
-        self._failure = copy_error(error) if isinstance(error, Exception) else interrupted
+        if not isinstance(error, Exception):
+            error = RuntimeError("writing was interrupted")
+        self._failure = copied(error, traceback=False)
 
     def _check(self) -> None:
         if self._failure is not None:
-            raise copy_error(self._failure)
+            raise copied(self._failure, traceback=False)

@@ -9,8 +9,8 @@ from collections.abc import Iterator
 from typing import Any
 
 from tfwire._base import system
-from tfwire._base.arguments import boolean, refuse_null
-from tfwire._base.errors import DataLossError
+from tfwire._base.arguments import boolean, refuse_null, wrong_type
+from tfwire._base.errors import DataLossError, record_error
 from tfwire._base.native import DAMAGE_REASONS, check, ffi, lib, new_error, new_struct
 from tfwire._base.text import show_path
 from tfwire._records.files.byte_sinks import (
@@ -163,14 +163,8 @@ def _check_record(path: Path, fd: int, number: int, begin: int, end: int) -> Non
     stored = system.pread(fd, lib.TFW_FOOTER_SIZE, end - lib.TFW_FOOTER_SIZE)
     crc = _crc32c(fd, begin + lib.TFW_HEADER_SIZE, end - lib.TFW_FOOTER_SIZE)
     if lib.tfw_crc32c_mask(crc) != int.from_bytes(stored, "little"):
-        raise DataLossError(
-            f"{os.fspath(path)}: record {number} at byte {begin}: its payload does not agree with "
-            "its checksum",
-            path=path,
-            offset=begin,
-            record_index=number,
-            reason="data crc",
-        )
+        text = "its payload does not agree with its checksum"
+        raise record_error(path, number, begin, text, "data crc")
 
 
 def _crc32c(fd: int, begin: int, end: int, crc: int = 0) -> int:
@@ -237,10 +231,7 @@ def _check_arguments(path: Any, append: bool, repair_tail: bool, atomic: bool) -
     if repair_tail and not append:
         raise ValueError("repair_tail is for append=True")
     if not is_path and not isinstance(path, Sink) and not hasattr(path, "write"):
-        raise TypeError(
-            "path must be a str, an os.PathLike or a file object with write, found "
-            f"{type(path).__name__}"
-        )
+        raise wrong_type("path", path, "a str, an os.PathLike or a file object with write")
     if is_path:
         refuse_null("path", path)
     if (append or atomic) and (not is_path or isinstance(path, ObjectPath)):

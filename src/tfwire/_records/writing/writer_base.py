@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import atexit
 import contextlib
-import copy
 import threading
 import warnings
 import weakref
@@ -16,6 +15,7 @@ from types import TracebackType
 from typing import Any, TypeVar
 
 from tfwire._base import system
+from tfwire._base.errors import copied
 from tfwire._base.iterator_threads import is_waited_for, turn_at
 
 Self = TypeVar("Self", bound="WriterBase")
@@ -84,11 +84,11 @@ class WriterBase:
     def _check(self) -> None:
         """Raises the first failure again."""
         if self._failure is not None:
-            raise copy_error(self._failure)
+            raise copied(self._failure, traceback=False)
 
     def _fail(self, failure: Exception) -> None:
         """Makes every further operation raise."""
-        self._failure = copy_error(failure)
+        self._failure = copied(failure, traceback=False)
 
     @abstractmethod
     def close(self) -> None:
@@ -152,16 +152,6 @@ class WriterBase:
 
     def __reduce__(self) -> Any:
         raise TypeError("writers cannot be pickled; open files in the other process")
-
-
-def copy_error(error: Exception) -> Exception:
-    """A copy of an exception without its traceback. Raising the same object repeatedly would make
-    its traceback longer each time and keep everything alive that the frames refer to."""
-    try:
-        twin = copy.copy(error)
-    except Exception:  # its class does not support copying
-        twin = error
-    return (twin if type(twin) is type(error) else error).with_traceback(None)
 
 
 _open_writers: weakref.WeakSet[WriterBase] = weakref.WeakSet()
