@@ -19,7 +19,7 @@ from tfwire._interface.messages import plural, printable, shorten, show_path, si
 from tfwire.cli._streams import Progress, colored
 
 if TYPE_CHECKING:
-    from tfwire import SkippedRegion, SkippedRegions
+    from tfwire import FileReport, SkippedRegion, SkippedRegions
     from tfwire.typing import Compression, ParallelMap
 
     DetectedCompression = Compression | Literal["auto"]
@@ -117,6 +117,12 @@ _SHORT = {"--jobs": ["-j"]}
 def add_shared(parser: argparse.ArgumentParser, *names: str) -> None:
     for name in names:
         parser.add_argument(*_SHORT.get(name, []), name, **SHARED[name])
+
+
+def num_shards(options: argparse.Namespace) -> int | None:
+    """How many new files there are; None if their size decides."""
+    count: int | None = options.num_shards
+    return 1 if count is None and options.shard_size is None else count
 
 
 def input_file(name: str) -> Any:
@@ -318,6 +324,19 @@ def print_more(total: int, shown: int, noun: str) -> None:
     """Says how many there are if not all were listed."""
     if total > shown:
         print(f"  of {plural(total, noun)} only {shown:,} are listed")
+
+
+def report_json(report: FileReport, most: int | None = None) -> dict[str, Any]:
+    """What was found in a file, with at most so many regions."""
+    return {
+        "path": report.path,
+        "intact": report.intact,
+        "compression": show_compression(report.compression),
+        "records": report.num_records,
+        "payload_bytes": report.payload_bytes,
+        "num_regions": report.skipped.num_regions,
+        "regions": [region_json(region) for region in report.skipped[:most]],
+    }
 
 
 def region_json(region: SkippedRegion) -> dict[str, Any]:

@@ -379,17 +379,15 @@ class Conversion:
         return ShardedWriter(
             self._options.output,
             shard_size=self._options.shard_size,
-            num_shards=self._num_shards(),
+            num_shards=_arguments.num_shards(self._options),
             options=_arguments.OUTPUT_COMPRESSIONS[self._options.output_compression],
         )
 
-    def _num_shards(self) -> int | None:
-        count: int | None = self._options.num_shards
-        return 1 if count is None and self._options.shard_size is None else count
-
     def _file_set(self, open_writer: Callable[[Any], Any], select: Callable[..., Any]) -> FileSet:
         size = self._options.shard_size
-        return FileSet(self._options.output, self._num_shards(), size, open_writer, select)
+        return FileSet(
+            self._options.output, _arguments.num_shards(self._options), size, open_writer, select
+        )
 
     def _table_files(self, schema: Any) -> FileSet:
         def open_writer(file: Any) -> Any:

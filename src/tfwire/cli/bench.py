@@ -207,10 +207,6 @@ def _counted(iterable: Iterable[Any]) -> Counts:
         yield count
 
 
-def _tfwire_read(file: Subject) -> Counts:
-    return _counted(tfw.read_records(file.path, file.compression))
-
-
 def _tfwire_verify(file: Subject) -> Counts:
     yield tfw.verify_file(file.path, compression_type=file.compression).num_records
 
@@ -258,12 +254,9 @@ def tensorflow() -> Any:
 
 def tensorflow_read(file: Subject) -> Counts:
     tf = tensorflow()
-    return _counted(tf.compat.v1.io.tf_record_iterator(file.path, _tensorflow_options(tf, file)))
-
-
-def _tensorflow_options(tf: Any, file: Subject) -> Any:
     kinds = tf.compat.v1.io.TFRecordCompressionType
-    return tf.compat.v1.io.TFRecordOptions(getattr(kinds, file.compression or "NONE"))
+    options = tf.compat.v1.io.TFRecordOptions(getattr(kinds, file.compression or "NONE"))
+    return _counted(tf.compat.v1.io.tf_record_iterator(file.path, options))
 
 
 def _tensorflow_parse(file: Subject) -> Counts:
@@ -296,12 +289,8 @@ def _tensorflow_spec(tf: Any, features: Any) -> dict[str, Any]:
     }
 
 
-def _struct_read(file: Subject) -> Counts:
-    """A simple reader in Python, with a checksum package in C."""
-    return _counted(struct_records(file))
-
-
 def struct_records(file: Subject) -> Iterator[bytes]:
+    """A simple reader in Python, with a checksum package in C."""
     import crc32c
 
     def masked(data: bytes) -> int:
@@ -370,9 +359,13 @@ class MeasuredReader(NamedTuple):
 
 
 READERS = [
-    MeasuredReader(READ, "tfwire", _tfwire_read),
+    MeasuredReader(
+        READ, "tfwire", lambda file: _counted(tfw.read_records(file.path, file.compression))
+    ),
     MeasuredReader(READ, "TensorFlow", tensorflow_read, "tensorflow"),
-    MeasuredReader(READ, "struct + crc32c", _struct_read, "crc32c", ("", "GZIP")),
+    MeasuredReader(
+        READ, "struct + crc32c", lambda file: _counted(struct_records(file)), "crc32c", ("", "GZIP")
+    ),
     MeasuredReader(READ, "tfrecord, unchecked", _tfrecord_read, "tfrecord", ("", "GZIP")),
     MeasuredReader(VERIFY, "tfwire", _tfwire_verify),
     MeasuredReader(INDEX, "tfwire", _tfwire_index),

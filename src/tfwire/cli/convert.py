@@ -193,9 +193,8 @@ def _check(options: argparse.Namespace) -> None:
     _check_options(options)
     for name in options.files:
         _check_input(name, options.source)
-    num_shards = options.num_shards or (None if options.shard_size else 1)
     read = [*options.files, *([] if options.schema is None else [options.schema])]
-    _arguments.check_output(options.output, read, options.force, num_shards)
+    _arguments.check_output(options.output, read, options.force, _arguments.num_shards(options))
 
 
 def _check_formats(options: argparse.Namespace) -> None:

@@ -8,7 +8,7 @@ from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from tfwire._interface.messages import plural, printable, show_key, show_path
-from tfwire.cli import _arguments
+from tfwire.cli import _arguments, show
 from tfwire.cli._streams import Progress
 
 if TYPE_CHECKING:
@@ -35,7 +35,7 @@ def _info(options: argparse.Namespace) -> int:
 
     progress = Progress(sum(map(_arguments.file_size, options.files)))
 
-    def show(name: str) -> int:
+    def read(name: str) -> int:
         report = verify_file(
             _arguments.input_file(name),
             compression_type=options.compression,
@@ -49,7 +49,7 @@ def _info(options: argparse.Namespace) -> int:
             _print(report, size)
         return int(not report.intact)
 
-    return _arguments.for_each_file(options, show, progress)
+    return _arguments.for_each_file(options, read, progress)
 
 
 def _count(options: argparse.Namespace) -> int:
@@ -84,8 +84,6 @@ def _mean(report: FileReport) -> float:
 
 
 def _print(report: FileReport, size: int | None) -> None:
-    from tfwire.cli import _record_text
-
     print(f"{show_path(report.path)}:")
     if size is not None:
         print(f"  size         {plural(size, 'byte')}")
@@ -105,13 +103,13 @@ def _print(report: FileReport, size: int | None) -> None:
     if report.hint is not None:
         print(f"    {_arguments.as_flags(printable(report.hint))}")
     if report.first is not None:
-        message = _record_text.parse_record(report.first)
-        print(f"  first record {_record_text.message_kind(message)}")
+        message = show.parse_record(report.first)
+        print(f"  first record {show.message_kind(message)}")
         if message is None:
-            for line in _record_text.text_of_record(None, report.first, True).splitlines():
+            for line in show.text_of_record(None, report.first, True).splitlines():
                 print(f"    {line}")
         else:
-            _print_table(*_record_text.list_features(message, _SHOWN_ITEMS))
+            _print_table(*show.list_features(message, _SHOWN_ITEMS))
 
 
 def _print_table(features: list[tuple[str, str, str]], count: int) -> None:
@@ -125,29 +123,21 @@ def _print_table(features: list[tuple[str, str, str]], count: int) -> None:
 
 def _as_json(report: FileReport, size: int | None) -> dict[str, Any]:
     return {
-        "path": report.path,
+        **_arguments.report_json(report, _JSON_REGIONS),
         "bytes": size,
-        "compression": _arguments.show_compression(report.compression),
-        "records": report.num_records,
-        "payload_bytes": report.payload_bytes,
         "shortest": report.shortest,
         "longest": report.longest,
         "mean": _mean(report),
-        "intact": report.intact,
-        "num_regions": report.skipped.num_regions,
-        "regions": [_arguments.region_json(region) for region in report.skipped[:_JSON_REGIONS]],
         "first_record": None if report.first is None else _first_as_json(report.first),
     }
 
 
 def _first_as_json(record: bytes) -> dict[str, Any]:
     """The first record; names of features are not shortened."""
-    from tfwire.cli import _record_text
-
-    message = _record_text.parse_record(record)
-    fields: dict[str, Any] = {"bytes": len(record), "kind": _record_text.message_kind(message)}
+    message = show.parse_record(record)
+    fields: dict[str, Any] = {"bytes": len(record), "kind": show.message_kind(message)}
     if message is not None:
-        features, count = _record_text.list_features(message, _JSON_REGIONS)
+        features, count = show.list_features(message, _JSON_REGIONS)
         fields["num_features"] = count
         fields["features"] = {name: f"{kind}: {values}" for name, kind, values in features}
     return fields

@@ -32,7 +32,7 @@ def add_merge(parser: argparse.ArgumentParser) -> None:
     """The options of tfwire merge."""
     _arguments.add_shared(parser, "files", "--compression")
     _add_output(parser, "the new file")
-    parser.set_defaults(run=_reshard, shards=None, shard_size=None)
+    parser.set_defaults(run=_reshard, num_shards=None, shard_size=None)
 
 
 def add_shuffle(parser: argparse.ArgumentParser) -> None:
@@ -82,6 +82,7 @@ def _add_counts(parser: argparse.ArgumentParser, required: bool) -> None:
     group = parser.add_mutually_exclusive_group(required=required)
     group.add_argument(
         "--shards",
+        dest="num_shards",
         type=_arguments.positive,
         metavar="N",
         help="write N files in turn, a record each",
@@ -167,7 +168,7 @@ def _write(options: argparse.Namespace, pieces: Iterable[Sequence[bytes]], **fac
     with ShardedWriter(
         options.output,
         shard_size=options.shard_size,
-        num_shards=_num_shards(options),
+        num_shards=_arguments.num_shards(options),
         options=_arguments.OUTPUT_COMPRESSIONS[options.output_compression],
         index=options.index,
         num_threads=options.jobs,
@@ -178,14 +179,11 @@ def _write(options: argparse.Namespace, pieces: Iterable[Sequence[bytes]], **fac
     return 0
 
 
-def _num_shards(options: argparse.Namespace) -> int | None:
-    count: int | None = options.shards
-    return 1 if count is None and options.shard_size is None else count
-
-
 def _check_output(options: argparse.Namespace) -> None:
     """Before any input is read."""
-    _arguments.check_output(options.output, options.files, options.force, _num_shards(options))
+    _arguments.check_output(
+        options.output, options.files, options.force, _arguments.num_shards(options)
+    )
 
 
 def _report(options: argparse.Namespace, writer: ShardedWriter, facts: dict[str, Any]) -> None:

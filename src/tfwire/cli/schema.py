@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 from tfwire._interface.messages import show_path
 from tfwire.cli import _arguments
 from tfwire.cli._arguments import UsageError
+from tfwire.cli.show import printable_text
 
 if TYPE_CHECKING:
     from tfwire import InferredSchema
@@ -78,9 +79,7 @@ def _schema(options: argparse.Namespace) -> int:
     for warning in found:
         _arguments.complain(options, warning.message)
     if options.output is None:
-        from tfwire.cli import _record_text
-
-        sys.stdout.write(_record_text.printable_text(text.splitlines()))
+        sys.stdout.write(printable_text(text.splitlines()))
     else:
         from tfwire._interface.new_files import replace_file
 

@@ -139,15 +139,7 @@ def _report(report: FileReport, options: argparse.Namespace) -> None:
 
 
 def _as_json(report: FileReport, options: argparse.Namespace) -> dict[str, Any]:
-    fields: dict[str, Any] = {
-        "path": report.path,
-        "intact": report.intact,
-        "compression": _arguments.show_compression(report.compression),
-        "records": report.num_records,
-        "payload_bytes": report.payload_bytes,
-        "num_regions": report.skipped.num_regions,
-        "regions": [_arguments.region_json(region) for region in report.skipped],
-    }
+    fields = _arguments.report_json(report)
     if options.crc32c:
         fields["crc32c"] = _crc_text(report)
     if report.receipt is not None:

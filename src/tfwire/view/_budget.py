@@ -7,9 +7,9 @@ HTML. So nothing here depends on their kind. What a budget leaves out, the page 
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
-from typing import Protocol, TypeVar
+from typing import TypeVar
 
 from tfwire._interface.contents import Extent
 
@@ -78,6 +78,15 @@ class Allowance:
         self.spent = max(self.spent, before + len(text))
         return text
 
+    def fill(self, parts: Iterable[Callable[[], Text]]) -> list[Text]:
+        """The first of several texts, as many as there is room for, one at least."""
+        found: list[Text] = []
+        for make in parts:
+            if found and self.is_spent:
+                break
+            found.append(self.write(make))
+        return found
+
     @property
     def detail(self) -> int:
         """What one of many details may take: the first do not leave the others without any, and all
@@ -95,15 +104,6 @@ class Allowance:
         finally:
             self._kept -= kept
             self._begin = begin
-
-
-class Decoded(Protocol):
-    """What a record was decoded to: objects of Python, and bytes."""
-
-    @property
-    def objects(self) -> int: ...
-    @property
-    def memory(self) -> int: ...
 
 
 class Budget:
@@ -157,10 +157,10 @@ class Budget:
         """That of a table in a notebook."""
         return cls(html_at_once=_CHARACTERS_OF_PICTURE, pixels=_PIXELS_OF_PICTURE)
 
-    def spend(self, record: Decoded) -> None:
+    def spend(self, objects: int, memory: int) -> None:
         """Spends what a record was decoded to."""
-        self.objects.spend(record.objects)
-        self.memory.spend(record.memory)
+        self.objects.spend(objects)
+        self.memory.spend(memory)
 
     @property
     def is_full(self) -> bool:

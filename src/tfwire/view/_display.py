@@ -85,21 +85,17 @@ def _shown(value: Any, max_rows: int, budget: Budget) -> Html:
         return _batch({"": value}, max_rows, budget)
     if hasattr(value, "element_spec"):
         return _dataset(value, budget)
-    raise TypeError(f"value must be a batch, a column, records or a schema, found {_type(value)}")
-
-
-def _type(value: object) -> str:
-    return type(value).__name__
+    found = type(value).__name__
+    raise TypeError(f"value must be a batch, a column, records or a schema, found {found}")
 
 
 def _rows(rows: Iterable[Callable[[], list[object]]], budget: Budget) -> list[Html]:
     """Rows of cells, as many as there is room for."""
-    found: list[Html] = []
-    for row in rows:
-        if found and budget.html.is_spent:
-            break
-        found.append(budget.html.write(lambda cells=row: row_of_cells(cells())))  # type: ignore[misc]
-    return found
+
+    def made(cells: Callable[[], list[object]]) -> Html:
+        return row_of_cells(cells())
+
+    return budget.html.fill(partial(made, cells) for cells in rows)
 
 
 # ---- Records ------------------------------------------------------------------------------------
@@ -110,7 +106,7 @@ def _records(records: TFRecordFile | TFRecordFiles, max_rows: int, budget: Budge
     found: list[Record] = []
     while len(found) < min(max_rows, len(records)) and not budget.is_full:
         found.append(_record(records, len(found)))
-        budget.spend(found[-1])
+        budget.spend(found[-1].objects, found[-1].memory)
     names = sorted({name for record in found for name in record.names})
     shown_names = names[:_COLUMNS_OF_TABLE]
     rows = _rows((partial(_cells, record, shown_names, budget) for record in found), budget)
@@ -259,22 +255,19 @@ def _specification(name: str, mark: str, feature: Any, seen: Any, num_records: i
 
 def _dataset(dataset: Any, budget: Budget) -> Html:
     """The structure of the elements; nothing is read."""
-    leaves = _leaves("", dataset.element_spec)
-    found = [partial(_leaf, name, leaf) for name, leaf in leaves]
-    rows = _rows(found, budget)
+    found = _leaves("", dataset.element_spec)
+    rows = budget.html.fill(partial(row_of_cells, leaf) for leaf in found)
     note = shown_text(repr(dataset), 120)
     if len(rows) < len(found):
         note = join(note, f"; {plural(len(rows), 'part')} of {len(found):,}")
     return html_table(["element", "dtype and shape"], rows, note)
 
 
-def _leaf(name: str, leaf: Any) -> list[object]:
-    return [shown_text(name, 60), shown_text(str(leaf))]
-
-
-def _leaves(name: str, spec: Any) -> list[tuple[str, Any]]:
+def _leaves(name: str, spec: Any) -> list[list[Html]]:
+    """Names, dtypes and shapes of the parts."""
     if isinstance(spec, Mapping):
         return [leaf for key, part in spec.items() for leaf in _leaves(f"{name}/{key}", part)]
     if isinstance(spec, (tuple, list)) and not hasattr(spec, "_fields"):
         return [leaf for i, part in enumerate(spec) for leaf in _leaves(f"{name}/{i}", part)]
-    return [(name.removeprefix("/"), "unknown until read" if spec is None else spec)]
+    found = "unknown until read" if spec is None else str(spec)
+    return [[shown_text(name.removeprefix("/"), 60), shown_text(found)]]

@@ -121,12 +121,9 @@ def record_table(records: Sequence[Record], look: Look) -> tuple[Html, int]:
         titles.append(small(plural(left_out, "more feature")))
     if any(record.kind == "other" for record in records):
         titles.append("content")
-    room = look.budget.html
-    rows: list[Html] = []
-    for record in records:
-        if rows and room.is_spent:
-            break
-        rows.append(room.write(partial(_row, record, shown_names, len(titles), look)))
+    rows = look.budget.html.fill(
+        partial(_row, record, shown_names, len(titles), look) for record in records
+    )
     table = html_table(titles, rows, class_="records")
     return element("div", table, class_="scroll"), len(rows)
 
@@ -202,12 +199,8 @@ def record_view(record: Record, look: Look) -> Html:
         picture = picture_of_payload(record)
         image = "" if picture is None else element("p", shown(picture, look))
         return join(said, image, element("p", hint), _dump(record.payload))
-    names, room = _columns([record]), look.budget.html
-    rows: list[Html] = []
-    for name in names:
-        if rows and room.is_spent:
-            break
-        rows.append(room.write(partial(_feature_row, record, name, look)))
+    names = _columns([record])
+    rows = look.budget.html.fill(partial(_feature_row, record, name, look) for name in names)
     left_out = len(names) - len(rows) + record.left_out
     if left_out:
         rows.append(row_of_cells([small(plural(left_out, "more feature")), "", ""]))
@@ -258,12 +251,7 @@ def feature_summary(summary: FeatureSummary, room: Allowance) -> Html:
     """What the records of a sample hold, where the bytes are, and the specification that parses
     them, if one does."""
     titles = ["feature", "kind", "present", "values", "", "bytes"]
-    rows: list[Html] = []
-    for cells in summary.rows():
-        if rows and room.is_spent:
-            break
-        rows.append(row_of_cells(cells))
-        room.spend(len(rows[-1]))
+    rows = room.fill(partial(row_of_cells, cells) for cells in summary.rows())
     notes = []
     if summary.num_features > len(rows):
         notes.append(plural(summary.num_features - len(rows), "more feature"))
@@ -278,12 +266,7 @@ def feature_summary(summary: FeatureSummary, room: Allowance) -> Html:
 def _code(specification: InferredSchema, room: Allowance) -> Html:
     """A specification as Python code to copy."""
     lines = repr(specification).splitlines()
-    shown_lines: list[Html] = []
-    for line in lines[:_LINES_OF_CODE]:
-        if shown_lines and room.is_spent:
-            break
-        shown_lines.append(shown_text(line, 300))
-        room.spend(len(shown_lines[-1]))
+    shown_lines = room.fill(partial(shown_text, line, 300) for line in lines[:_LINES_OF_CODE])
     if len(lines) > len(shown_lines):
         left = plural(len(lines) - len(shown_lines), "more line")
         shown_lines.append(Html(f"# and {left}"))

@@ -182,7 +182,7 @@ class BrowsedFile:
                 partly += not record.is_whole
                 if wanted is None or wanted(record):
                     found.append(record if record.kind == "other" else record._replace(payload=b""))
-                    budget.spend(record)
+                    budget.spend(record.objects, record.memory)
                 is_late = wanted is not None and budget.is_late
                 if len(found) >= count or budget.is_full or is_late:
                     place = place_after(record)
@@ -202,7 +202,7 @@ class BrowsedFile:
             for passed, record in enumerate(self._parts(reader)):
                 if passed == count or budget.is_full:
                     return
-                budget.spend(record)
+                budget.spend(record.objects, record.memory)
                 yield record
             self.num_records = reader.position.record_index
 

@@ -288,7 +288,16 @@ class Viewer(ThreadingHTTPServer):
         def link(record: Record) -> str:
             return _address({"view": "record", "file": number, "n": record.number, **kept})
 
-        return Look(_PictureAddresses(number).address, link, budget, self.corners)
+        def source(picture: Picture) -> dict[str, str]:
+            at: dict[str, Any] = {"file": number, "n": picture.number}
+            if picture.name is not None:
+                if not has_field(picture.name):
+                    return {}
+                at |= {"feature": as_field(picture.name)}
+                at |= {"step": picture.step, "value": picture.item}
+            return {"src": f"picture?{urlencode(at)}"}
+
+        return Look(source, link, budget, self.corners)
 
     # ---- What records hold ----------------------------------------------------------------------
 
@@ -340,22 +349,6 @@ def _find(file: BrowsedFile, number: int, budget: Budget) -> RecordPosition:
         hint = known or ": it is too far to read there; tfwire index makes that quick"
         raise LookupError(f"record {number:,} was not found{hint}")
     return place
-
-
-class _PictureAddresses:
-    """Addresses of pictures of a file."""
-
-    def __init__(self, file: int) -> None:
-        self._file = file
-
-    def address(self, picture: Picture) -> dict[str, str]:
-        fields: dict[str, Any] = {"file": self._file, "n": picture.number}
-        if picture.name is not None:
-            if not has_field(picture.name):
-                return {}
-            fields |= {"feature": as_field(picture.name)}
-            fields |= {"step": picture.step, "value": picture.item}
-        return {"src": f"picture?{urlencode(fields)}"}
 
 
 def _address(kept: Mapping[str, Any] | None = None, **fields: Any) -> str:
