@@ -11,7 +11,8 @@ import os
 import re
 import stat
 import sys
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any, Literal, TypeVar
 
 from tfwire import Error
@@ -20,7 +21,7 @@ from tfwire.cli._streams import Progress, colored
 
 if TYPE_CHECKING:
     from tfwire import FileReport, SkippedRegion, SkippedRegions
-    from tfwire.typing import Compression, ParallelMap
+    from tfwire.typing import Compression
 
     DetectedCompression = Compression | Literal["auto"]
 
@@ -45,12 +46,13 @@ class UsageError(Exception):
     """Wrong usage that argparse does not find."""
 
 
+@contextmanager
 def side_by_side(
-    function: Callable[[str, Callable[[], None]], Result], names: Iterable[str], jobs: int | None
-) -> ParallelMap[str, Result | Exception]:
+    function: Callable[[str, Callable[[], None]], Result], names: Sequence[str], jobs: int | None
+) -> Iterator[Iterator[Result | Exception]]:
     """An iterator over ``function(name, check)`` of every file, in their order, or the fault that
-    it raised. Without ``jobs``, one file per CPU at a time. Standard input is left out: reading it
-    may block forever, and only the main thread can be interrupted."""
+    it raised. Without ``jobs``, one file per CPU at a time. Standard input has its turn in this
+    thread: reading it may block forever, and only the main thread can be interrupted."""
     from tfwire.typing import ParallelMap
 
     def attempt(name: str, check: Callable[[], None]) -> Result | Exception:
@@ -60,7 +62,8 @@ def side_by_side(
             return error
 
     files = [name for name in names if name != "-"]
-    return ParallelMap(attempt, files, jobs or os.cpu_count() or 1)
+    with ParallelMap(attempt, files, jobs or os.cpu_count() or 1) as found:
+        yield (attempt(name, lambda: None) if name == "-" else next(found) for name in names)
 
 
 def positive(text: str) -> int:

@@ -40,9 +40,16 @@ def _run(options: argparse.Namespace) -> int:
     if "-" in options.files:
         raise UsageError("stdin cannot be indexed: an index is for a file")
     _check_clash(options)
+    from tfwire import RecordIndex
+
+    def index_of(name: str, check: Callable[[], None]) -> RecordIndex:
+        if options.check:
+            return RecordIndex.load(name)
+        return RecordIndex.build(name, options.compression)
+
     progress = Progress(sum(map(_arguments.file_size, options.files)))
     status = 0
-    with _arguments.side_by_side(_index(options), options.files, options.jobs) as indexes:
+    with _arguments.side_by_side(index_of, options.files, options.jobs) as indexes:
         for name, found in zip(options.files, indexes, strict=True):
             progress.update(name, _arguments.file_size(name))
             progress.clear()
@@ -74,18 +81,6 @@ def _check_clash(options: argparse.Namespace) -> None:
         path = _save_path(name, options)
         if _arguments.same_file(path, options.files):
             raise UsageError(f"{path}: is a FILE, and the index of another")
-
-
-def _index(options: argparse.Namespace) -> Callable[[str, Callable[[], None]], RecordIndex]:
-    """A function that loads or builds the index of a file."""
-    from tfwire import RecordIndex
-
-    def index(name: str, check: Callable[[], None]) -> RecordIndex:
-        if options.check:
-            return RecordIndex.load(name)
-        return RecordIndex.build(name, options.compression)
-
-    return index
 
 
 def _save(

@@ -91,14 +91,7 @@ def _verified(
     from tfwire import verify_file
 
     with _arguments.side_by_side(verify, names, options.jobs) as reports:
-        for name in names:
-            if name != "-":
-                yield name, next(reports)
-                continue
-            try:
-                yield name, verify(name, lambda: None)
-            except _arguments.FAULTS as error:
-                yield name, error
+        yield from zip(names, reports, strict=True)
 
 
 # ---- Output -----------------------------------------------------------------------------------
