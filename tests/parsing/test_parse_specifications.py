@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 import tfwire as tfw
-from tfwire._parsing import fields as assemble
+from tfwire._parsing import padding
 
 pytestmark = pytest.mark.short_strings
 
@@ -302,7 +302,7 @@ def test_padding_out_of_proportion_is_refused_in_files(tmp_path):
 @pytest.mark.parametrize("most", [1 << 30, 1000])
 def test_padding_in_proportion_is_not_refused(monkeypatch, most):
     """Up to a limit, whatever the values take, and beyond it up to 16 times what they take."""
-    monkeypatch.setattr(assemble, "_MAX_PADDING", most)
+    monkeypatch.setattr(padding, "_MAX_PADDING", most)
     rows = [tfw.encode_example({"a": np.arange(200)}), *[tfw.encode_example({"a": []})] * 16]
     assert (17, 200) == tfw.parse_example(rows, PADDED)["a"].shape
     if most == 1000:

@@ -312,6 +312,20 @@ def strings_from_spans(buffer: Array, spans: Array) -> list[bytes]:
 _NOWHERE = ffi.cast("uint8_t *", 0)
 
 
+def read_varint(data: Any, at: int) -> tuple[int, int]:
+    """A varint of protobuf in bytes, and where it ends.
+
+    Raises:
+        ValueError: It has no end.
+    """
+    value = 0
+    for i, byte in enumerate(data[at : at + 10]):
+        value |= (byte & 0x7F) << 7 * i
+        if byte < 0x80:
+            return value, at + i + 1
+    raise ValueError("a varint without an end")
+
+
 # ---- Object arrays of bytes ----
 
 

@@ -17,6 +17,7 @@ from tfwire._base.native import check, ffi, lib, new_error, text
 from tfwire._base.strings import to_splits
 from tfwire._base.text import quoted
 from tfwire._examples.inputs import Input
+from tfwire._examples.missing import classes_of
 
 Array = np.ndarray[Any, Any]
 _NO_LIMIT = 1 << 62
@@ -28,7 +29,7 @@ def is_arrow(value: Any) -> bool:
     if not (hasattr(cls, "__arrow_c_stream__") or hasattr(cls, "__arrow_c_array__")):
         return False
     polars: Any = sys.modules.get("polars")
-    return not (isinstance(value, _classes(polars, "Series")) and value.dtype == polars.Object)
+    return not (isinstance(value, classes_of(polars, "Series")) and value.dtype == polars.Object)
 
 
 class ArrowImport:
@@ -210,9 +211,9 @@ def _refuse_addresses(table: Any) -> None:
     """Refuses objects of Python in polars: as Arrow data they are their addresses in memory."""
     polars: Any = sys.modules.get("polars")
     columns = {}
-    if isinstance(table, _classes(polars, "DataFrame")):
+    if isinstance(table, classes_of(polars, "DataFrame")):
         columns = dict(table.schema)
-    elif isinstance(table, _classes(polars, "Series")):
+    elif isinstance(table, classes_of(polars, "Series")):
         columns = {table.name: table.dtype}
     for name, dtype in columns.items():
         while (inner := getattr(dtype, "inner", None)) is not None:
@@ -222,12 +223,6 @@ def _refuse_addresses(table: Any) -> None:
                 f"feature {quoted(name)}: objects of Python are not Arrow data; give the column as "
                 "a list"
             )
-
-
-def _classes(module: Any, name: str) -> Any:
-    """A class, if its module is imported and has it."""
-    found = getattr(module, name, None)
-    return () if found is None else found
 
 
 _CAPSULE_NAMES = {

@@ -6,14 +6,13 @@ from typing import Any
 
 import numpy as np
 
-from tfwire._base.aliases import BytesLike, DTypeLike, Strings
+from tfwire._base.aliases import Array, BytesLike, DTypeLike, Strings
 from tfwire._base.arguments import boolean, integer
 from tfwire._base.strings import checked_column
 from tfwire._examples.column_types import BytesColumn
 from tfwire._examples.dtypes import STRING, from_wire, to_numpy_dtype, wire_dtype
 from tfwire._examples.protobuf import byte_string, byte_strings
 
-Array = np.ndarray[Any, Any]
 Dtype = np.dtype[Any]
 
 

@@ -108,7 +108,7 @@ def columns_of_frame(value: Any) -> Any:
         ValueError: Two columns have one name.
     """
     pandas = sys.modules.get("pandas")
-    if not isinstance(value, _classes(pandas, "DataFrame")):
+    if not isinstance(value, classes_of(pandas, "DataFrame")):
         return value
     columns: dict[str | bytes, Any] = {}
     for label, column in value.items():
@@ -116,7 +116,7 @@ def columns_of_frame(value: Any) -> Any:
         if name in columns:
             raise ValueError(f"two columns are named {quoted(name)}")
         columns[name] = column
-    if not isinstance(value.index, _classes(pandas, "RangeIndex")):
+    if not isinstance(value.index, classes_of(pandas, "RangeIndex")):
         for level, label in enumerate(value.index.names):
             is_name = label is not None and str(label) not in columns
             name = str(label) if is_name else f"__index_level_{level}__"
@@ -133,16 +133,16 @@ def array_of_pandas(value: Any) -> Any:
     A NaN in an array of floats is a value, as numpy has it.
     """
     pandas = sys.modules.get("pandas")
-    if isinstance(value, _classes(pandas, "Series", "Index")):
+    if isinstance(value, classes_of(pandas, "Series", "Index")):
         value = value.array
-    elif not isinstance(value, _classes(pandas, "api.extensions.ExtensionArray")):
+    elif not isinstance(value, classes_of(pandas, "api.extensions.ExtensionArray")):
         return value
-    if isinstance(value, _classes(pandas, "arrays.ArrowExtensionArray")):
+    if isinstance(value, classes_of(pandas, "arrays.ArrowExtensionArray")):
         return value.__arrow_array__()
-    if isinstance(value, _classes(pandas, "Categorical")):
+    if isinstance(value, classes_of(pandas, "Categorical")):
         return _of_categories(np.asarray(value.codes), np.asarray(value.categories))
     masked = [f"arrays.{name}" for name in ("IntegerArray", "FloatingArray", "BooleanArray")]
-    if isinstance(value, _classes(pandas, *masked)):
+    if isinstance(value, classes_of(pandas, *masked)):
         dtype = value.dtype.numpy_dtype
         return _masked(value.to_numpy(dtype, na_value=dtype.type()), value)
     if value.dtype.kind == "M":  # with a time zone or without: no feature holds it
@@ -152,11 +152,11 @@ def array_of_pandas(value: Any) -> Any:
     return array if is_numpy or array.dtype != object else _masked(array, value)
 
 
-def _classes(pandas: Any, *names: str) -> Any:
-    """Classes of pandas, as far as it is imported and has them."""
+def classes_of(module: Any, *names: str) -> Any:
+    """Classes of a library, as far as it is imported and has them."""
     found = []
     for name in names:
-        part = pandas
+        part = module
         for attribute in name.split("."):
             part = getattr(part, attribute, None)
         if part is not None:

@@ -6,12 +6,10 @@ from typing import Any
 
 import numpy as np
 
-from tfwire._base.aliases import IntegerArray
+from tfwire._base.aliases import Array, IntegerArray
 from tfwire._base.arguments import as_index, refuse_unordered, slice_indices, wrong_type
 from tfwire._base.arrays import int64_array
 from tfwire._base.strings import to_splits
-
-Array = np.ndarray[Any, Any]
 
 
 def chosen_rows(index: Any, count: int) -> int | slice | Array:

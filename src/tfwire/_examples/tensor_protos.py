@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 import math
+from contextlib import suppress
 from typing import Any, NamedTuple
 
 import numpy as np
 
-from tfwire._base.aliases import BytesLike, DTypeLike, SupportsSerialize, Value
+from tfwire._base.aliases import Array, BytesLike, DTypeLike, SupportsSerialize, Value
 from tfwire._base.arguments import integer
 from tfwire._base.errors import ParseError
-from tfwire._base.strings import as_array, as_buffer, first_leaf
+from tfwire._base.strings import as_array, as_buffer, first_leaf, read_varint
 from tfwire._examples.dtypes import (
     STRING,
     data_type_number,
@@ -24,7 +25,6 @@ from tfwire._examples.dtypes import (
 )
 from tfwire._examples.protobuf import byte_string, byte_strings, message_classes, parse_message
 
-Array = np.ndarray[Any, Any]
 Dtype = np.dtype[Any]
 
 
@@ -172,28 +172,19 @@ def _content_position(data: memoryview) -> tuple[int, int]:
     """
     end = len(data)
     position = 0
-    for _ in range(4):
-        if position >= end:
-            break
-        tag = position
-        value, position = _read_varint(data, position + 1)
-        if data[tag] == _CONTENT_TAG:
-            return (tag, position) if value == end - position else (end, end)
-        if data[tag] == _SHAPE_TAG:
-            position += value
-        elif data[tag] not in (_DTYPE_TAG, _VERSION_TAG):
-            break
+    with suppress(ValueError):  # a varint without an end
+        for _ in range(4):
+            if position >= end:
+                break
+            tag = position
+            value, position = read_varint(data, position + 1)
+            if data[tag] == _CONTENT_TAG:
+                return (tag, position) if value == end - position else (end, end)
+            if data[tag] == _SHAPE_TAG:
+                position += value
+            elif data[tag] not in (_DTYPE_TAG, _VERSION_TAG):
+                break
     return end, end
-
-
-def _read_varint(data: memoryview, position: int) -> tuple[int, int]:
-    """A varint's value and the position after it; a value beyond the data if it is malformed."""
-    value = 0
-    for i, byte in enumerate(data[position : position + 10]):
-        value |= (byte & 0x7F) << 7 * i
-        if byte < 0x80:
-            return value, position + i + 1
-    return len(data) + 1, len(data)
 
 
 def _check_type(proto: Any, expected: Dtype) -> None:
@@ -240,12 +231,12 @@ def _string_content(content: Any, count: int, what: str) -> Array:
     data = memoryview(content)
     if count > len(data):  # every length takes at least one byte
         raise _count_error(what, "strings", count, len(data))
-    lengths = []
-    position = 0
-    for _ in range(count):
-        length, position = _read_varint(data, position)
-        lengths.append(length)
-    if position + sum(lengths) != len(data):
+    lengths, position = [], 0
+    with suppress(ValueError):  # a length without an end
+        for _ in range(count):
+            length, position = read_varint(data, position)
+            lengths.append(length)
+    if len(lengths) < count or position + sum(lengths) != len(data):
         raise ParseError(f"{what}: its content is not {count} strings", reason="malformed")
     values = np.empty(count, object)
     for i, length in enumerate(lengths):

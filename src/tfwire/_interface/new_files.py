@@ -13,7 +13,7 @@ import os
 import shutil
 import uuid
 from collections.abc import Callable, Iterable, Sequence
-from types import TracebackType
+from itertools import accumulate
 from typing import Any, Protocol
 
 from tfwire._base.aliases import AnyPath, CompressionType
@@ -21,10 +21,11 @@ from tfwire._base.text import show_path
 from tfwire._records.files.byte_sinks import replace_file as replace_file
 from tfwire._records.files.compression import compression_name
 from tfwire._records.files.paths import absolute, local_path
-from tfwire._records.files.temporary_files import NO_DESCRIPTORS, Draft, errors_naming
+from tfwire._records.files.temporary_files import errors_naming
 from tfwire._records.files.urls import is_object_path, is_url
-from tfwire._records.shards.publishing import Renaming, publish_set, restore_set
-from tfwire._records.shards.shard_names import (
+from tfwire._records.shards.shard_files import (
+    LocalShards,
+    in_turn,
     names_of_shards,
     some_names_of_shards as some_names_of_shards,
 )
@@ -139,20 +140,18 @@ class FileSet:
         open_writer: Callable[[Any], FileWriter],
         select: Callable[[Any, slice], Any],
     ) -> None:
-        self._given_folder, self._name = os.path.split(pattern)
-        self._folder = absolute(self._given_folder)
+        with errors_naming(pattern):
+            self._files = LocalShards(pattern, index=False)
         self._pattern = pattern
         self._num_shards, self._shard_size = num_shards, shard_size
         self._open_writer, self._select = open_writer, select
-        self._drafts: list[Draft] = []
         self._open_files: dict[int, tuple[Any, FileWriter]] = {}
         self._filled = 0
         self.num_rows = 0
         self.paths: list[str] = []
 
     def __enter__(self) -> FileSet:
-        with errors_naming(self._pattern, *NO_DESCRIPTORS):
-            restore_set(self._folder)
+        self._files.restore(self._files.name)
         try:
             for _ in range(self._num_shards or 1):
                 self._open_next()
@@ -161,12 +160,7 @@ class FileSet:
             raise
         return self
 
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        traceback: TracebackType | None,
-    ) -> None:
+    def __exit__(self, kind: object, error: object, traceback: object) -> None:
         try:
             if error is None:
                 self._publish()
@@ -183,7 +177,7 @@ class FileSet:
         self.num_rows += len(sizes)
 
     def _write_round_robin(self, items: Any, num_items: int) -> None:
-        count = len(self._drafts)
+        count = len(self._files.sinks)
         if count == 1:
             self._open_files[0][1].write(items)
             return
@@ -192,46 +186,35 @@ class FileSet:
             writer.write(self._select(items, slice(i, None, count)))
 
     def _fill_in_turn(self, items: Any, sizes: Sequence[int], shard_size: int) -> None:
-        first = 0
-        for i, size in enumerate(sizes):
-            if self._filled and self._filled + size > shard_size:
-                self._write_last(items, slice(first, i))
-                self._close(len(self._drafts) - 1)
+        for chosen in in_turn(list(accumulate(sizes)), self._filled, shard_size):
+            number = len(self._files.sinks) - 1
+            if chosen is None:
+                self._close(number)
                 self._open_next()
-                first = i
-            self._filled += size
-        self._write_last(items, slice(first, len(sizes)))
-
-    def _write_last(self, items: Any, chosen: slice) -> None:
-        if chosen.stop > chosen.start:
-            self._open_files[len(self._drafts) - 1][1].write(self._select(items, chosen))
+            else:
+                self._open_files[number][1].write(self._select(items, chosen))
+                self._filled += sum(sizes[chosen])
 
     def _open_next(self) -> None:
+        number, self._filled = len(self._files.sinks), 0
         with errors_naming(self._pattern):
-            draft = Draft(self._folder)
-        self._drafts.append(draft)
-        self._filled = 0
-        # Closed by _close, or by _discard.
-        file = open(draft.fd, "wb", closefd=False)  # noqa: SIM115
-        self._open_files[len(self._drafts) - 1] = file, self._open_writer(file)
+            file = self._files.open(self._files.name, known=False).opened()
+        self._open_files[number] = file, self._open_writer(file)  # closed by _close, or by _discard
 
     def _close(self, number: int) -> None:
         """Completes a file, on disk."""
         file, writer = self._open_files.pop(number)
         writer.close()
         file.close()
-        os.fsync(self._drafts[number].fd)
-        self._drafts[number].release()
+        self._files.sinks[number].close()
 
     def _publish(self) -> None:
         with errors_naming(self._pattern):
             for number in list(self._open_files):
                 self._close(number)
-        names = names_of_shards(self._name, len(self._drafts))
-        drafts = zip(names, self._drafts, strict=True)
-        renamings = [Renaming(os.path.basename(d.path), name, d.mode) for name, d in drafts]
-        publish_set(self._folder, renamings)
-        self.paths = [os.path.join(self._given_folder, name) for name in names]
+        names = names_of_shards(self._files.name, len(self._files.sinks))
+        self._files.publish(names)
+        self.paths = [self._files.path(name) for name in names]
 
     def _discard(self) -> None:
         """Removes the files unless they have their names."""
@@ -241,5 +224,4 @@ class FileSet:
             with contextlib.suppress(OSError):
                 file.close()
         self._open_files = {}
-        for draft in self._drafts:
-            draft.discard()
+        self._files.discard()

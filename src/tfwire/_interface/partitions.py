@@ -12,7 +12,6 @@ file, or a file that they have opened, with ``read_inputs`` of an ArrowReader, o
 from __future__ import annotations
 
 import contextlib
-import io
 import os
 from collections.abc import Iterable, Iterator
 from typing import Any, NamedTuple
@@ -238,7 +237,7 @@ def offsets_of_index(data: bytes, path: str, size: int) -> tuple[Array, str]:
         DataLossError: It is stale or damaged.
     """
     index_path = index_beside(path)
-    contents = read_contents(io.BytesIO(data), len(data), index_path, path, size)
+    contents = read_contents(data, index_path, path, size)
     if contents.size != size:
         raise stale(path, index_path, f"{contents.size} bytes", f"{size} bytes")
     return offsets_of_lengths(contents.lengths), contents.compression

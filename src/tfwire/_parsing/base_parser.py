@@ -24,7 +24,7 @@ from tfwire._base.strings import Spans, message_slices
 from tfwire._examples.column_types import Messages
 from tfwire._parsing.failure import ParseFailure, Place, message_keys, parse_error
 from tfwire._parsing.features import FixedLenFeature
-from tfwire._parsing.fields import Column, with_objects
+from tfwire._parsing.fields import Column, results_of_batches, with_objects
 from tfwire._parsing.native_session import Schema, Session
 from tfwire._parsing.parse_file import FileBatches, ParsingOptions, parse_from
 from tfwire._parsing.single import (
@@ -36,7 +36,6 @@ from tfwire._parsing.single import (
     unwrap,
 )
 from tfwire._parsing.spec import Plan
-from tfwire._parsing.split_batches import results_of_batches
 from tfwire._records.files.compression import either_word
 from tfwire._records.reading.options import make_options
 from tfwire._records.reading.unit_block import Block

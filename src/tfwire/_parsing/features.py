@@ -420,17 +420,6 @@ def _shown(value: Any) -> str:
     return quoted(value) if isinstance(value, (str, bytes, int, float)) else type(value).__name__
 
 
-_PARTITIONS: dict[str, Any] = {
-    cls.__name__: cls
-    for cls in (
-        RaggedFeature.RowSplits,
-        RaggedFeature.RowLengths,
-        RaggedFeature.RowStarts,
-        RaggedFeature.RowLimits,
-        RaggedFeature.ValueRowIds,
-        RaggedFeature.UniformRowLength,
-    )
-}
 _FEATURE_CLASSES: dict[str, Any] = {
     cls.__name__: cls
     for cls in (
@@ -438,6 +427,7 @@ _FEATURE_CLASSES: dict[str, Any] = {
         *(SparseFeature, RaggedFeature),
     )
 }
+_PARTITIONS = {name: cls for name, cls in vars(RaggedFeature).items() if isinstance(cls, type)}
 
 
 def _translate(value: Any, classes: dict[str, Any]) -> Any:

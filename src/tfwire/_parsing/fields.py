@@ -6,22 +6,20 @@ Strings stay a BytesColumn until the end.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from itertools import chain
 from typing import Any, ClassVar, NamedTuple, Protocol
 
 import numpy as np
 
-from tfwire._base.native import call, ffi, lib
-from tfwire._base.strings import bytes_array, to_splits
+from tfwire._base.strings import bytes_array
 from tfwire._base.text import show_key
 from tfwire._examples.column_types import BytesColumn, RaggedTensor, SparseTensor
 from tfwire._parsing.failure import ParseFailure
+from tfwire._parsing.padding import check_padding_size, longest, pad_rows
 
 Array = np.ndarray[Any, Any]
-# Padding is refused if it takes more than both limits: bytes, and a multiple of the values.
-_MAX_PADDING = 1 << 30
-_PADDING_OF_VALUES = 16
 
 
 class Column(NamedTuple):
@@ -87,10 +85,6 @@ def ranges(lengths: Array) -> Array:
     return np.subtract(np.arange(total, dtype=np.int64), begins, out=begins)
 
 
-def longest(lengths: Array) -> int:
-    return int(lengths.max(initial=0))
-
-
 def with_shape(values: Any, shape: tuple[int, ...]) -> Any:
     if isinstance(values, np.ndarray):
         return values if values.shape == shape else values.reshape(shape)
@@ -113,58 +107,6 @@ def with_objects(value: Any) -> Any:
 def own(values: Any) -> Any:
     """A copy of numbers in C's memory; strings are never there."""
     return values.copy() if isinstance(values, np.ndarray) else values
-
-
-def pad_rows(
-    values: Any, splits: Array, default: Any, empty: Callable[..., Array] = np.empty
-) -> Any:
-    """Rows padded at their ends to the length of the longest, flat. Numbers are always copied."""
-    rows, width = len(splits) - 1, longest(np.diff(splits))
-    if isinstance(values, BytesColumn):
-        return values if len(values) == rows * width else pad_strings(values, splits, default)
-    padded, padding = empty((rows * width,), values.dtype), np.array([default], values.dtype)
-    call(
-        lib.tfw_pad,
-        ffi.from_buffer(values),
-        len(values),
-        ffi.from_buffer("int64_t[]", splits),
-        rows,
-        width,
-        values.itemsize,
-        ffi.from_buffer(padding),
-        ffi.from_buffer(padded),
-    )
-    return padded
-
-
-def check_padding_size(key: str | bytes, values: Any, splits: Array, default: Any) -> None:
-    """Refuses excessive padding: one long row makes all others of its batch as long.
-
-    Raises:
-        ValueError: It takes more than 1 GiB and more than 16 times the bytes of the values.
-    """
-    count = (len(splits) - 1) * longest(np.diff(splits)) - len(values)
-    if isinstance(values, BytesColumn):  # a string takes an offset too
-        size, present = 8 + len(default), 8 * len(values) + len(values.data)
-    else:
-        size, present = values.itemsize, values.nbytes
-    if count * size > max(_MAX_PADDING, _PADDING_OF_VALUES * present):
-        raise ValueError(
-            f"Key: {show_key(key)}.  A batch would hold {count * size} bytes of padding for "
-            f"{present} bytes of values, expected at most {_MAX_PADDING}, or {_PADDING_OF_VALUES} "
-            f"times the values; use a RaggedFeature, a VarLenFeature or smaller batches"
-        )
-
-
-def pad_strings(strings: BytesColumn, splits: Array, default: bytes) -> BytesColumn:
-    if not default:  # empty strings need only offsets
-        padded = pad_rows(np.diff(strings.offsets), splits, 0)
-        return BytesColumn._trusted(strings.data, to_splits(padded), (len(padded),))
-    data = np.concatenate([strings.data, np.frombuffer(default, np.uint8)])
-    offsets = np.append(strings.offsets, len(data))
-    with_default = BytesColumn._trusted(data, offsets, (len(strings) + 1,))
-    numbers = np.arange(len(strings), dtype=np.int64)
-    return with_default.take(pad_rows(numbers, splits, len(strings)))
 
 
 # ---- Features of an Example, or of a context ---------------------------------------------------
@@ -335,3 +277,97 @@ class StepValues:
     def single(self, columns: Sequence[Column]) -> SparseTensor:
         """The steps as a batch: its first dimension is their number."""
         return VarLen(self.column).batch(columns, int(columns[self.column].steps[-1]))
+
+
+# ---- Columns of many batches, cut into the results of each -------------------------------------
+# Parsing many batches at once shares the cost per batch and column: memory, and calls to C. A
+# result is made when it is asked for, and shares no entry with another.
+
+
+def results_of_batches(
+    field: Field, columns: Sequence[Column], count: int, size: int, finish: Callable[[Any], Any]
+) -> Iterator[Any]:
+    """The results of a field, batch by batch.
+
+    Args:
+        field: Makes the results.
+        columns: Of all records.
+        count: Number of records.
+        size: Records of a batch; the last may have fewer.
+        finish: Applied last to every result, of one batch or of many.
+    """
+    if count > size and isinstance(field, Dense):
+        values = columns[field.column].values
+        if isinstance(values, np.ndarray):  # numbers, which have no last step
+            return _rows(values, field.shape, count, size)
+        values = finish(field.batch(columns, count))
+        if isinstance(values, np.ndarray):
+            return _rows(values, field.shape, count, size)
+        return _strings(values, field.shape, count, size)
+    return (finish(field.batch(part, rows)) for part, rows in _parts(columns, count, size))
+
+
+def lengths_of_batches(
+    fields: Mapping[Any, Field], columns: Sequence[Column], count: int, size: int
+) -> Iterator[dict[Any, Array]]:
+    """The number of steps in every FixedLenSequenceFeature of every record, batch by batch."""
+    steps = {key: field for key, field in fields.items() if isinstance(field, Steps)}
+    for part, _ in _parts(columns, count, size):
+        yield {key: field.lengths(part) for key, field in steps.items()}
+
+
+class Part(Sequence[Column]):
+    """The columns of some of the records."""
+
+    def __init__(self, columns: Sequence[Column], first: int, count: int) -> None:
+        self._columns = columns
+        self._first = first
+        self._count = count
+
+    def __len__(self) -> int:
+        return len(self._columns)
+
+    def __getitem__(self, i: Any) -> Any:
+        return self._columns[i].between(self._first, self._count)
+
+
+def _parts(
+    columns: Sequence[Column], count: int, size: int
+) -> Iterator[tuple[Sequence[Column], int]]:
+    """The columns of every batch, and its number of records."""
+    if count <= size:
+        yield columns, count
+        return
+    for first in range(0, count, size):
+        rows = min(size, count - first)
+        yield Part(columns, first, rows), rows
+
+
+def _rows(values: Array, shape: tuple[int, ...], count: int, size: int) -> Iterator[Array]:
+    """The batches of an array, which is reshaped so that iterating runs in C."""
+    whole, rest = divmod(count, size)
+    if not rest:
+        return iter(values.reshape(whole, size, *shape))
+    complete, last = values[: count - rest], values[count - rest :]
+    return chain(complete.reshape(whole, size, *shape), [last.reshape(rest, *shape)])
+
+
+def _strings(
+    column: BytesColumn, shape: tuple[int, ...], count: int, size: int
+) -> Iterator[BytesColumn]:
+    """The batches of a BytesColumn: views of its bytes, with offsets from 0."""
+    data, offsets = column.data, column.offsets
+    strings = size * math.prod(shape)  # of a batch
+    whole, rest = divmod(count, size)
+    ends = offsets[::strings] if strings else np.zeros(whole + 1, np.int64)
+    # The offsets of a batch begin with the end of the batch before.
+    windows = np.lib.stride_tricks.sliding_window_view(offsets, strings + 1)[:: max(strings, 1)]
+    own = iter(windows[:whole] - ends[:whole, np.newaxis])
+    trusted, batch_shape = BytesColumn._trusted, (size, *shape)
+    begin = 0
+    for end, row in zip(ends[1 : whole + 1].tolist(), own, strict=True):
+        yield trusted(data[begin:end], row, batch_shape)
+        begin = end
+    if rest:
+        last = offsets[whole * strings :]
+        yield trusted(data[begin : int(last[-1])], last - begin, (rest, *shape))

@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from tfwire._base.aliases import Out
+from tfwire._base.aliases import Array, Out
 from tfwire._base.native import SEED, adopt, borrow, check, ffi, lib, new_error
 from tfwire._base.text import quoted
 from tfwire._examples.column_types import BytesColumn
@@ -19,8 +19,6 @@ from tfwire._parsing.fields import Column
 from tfwire._parsing.memory_pool import LARGE, Spare
 from tfwire._parsing.spec import KINDS, Plan, Request
 from tfwire._records.reading.native_batches import Stretch, Window
-
-Array = np.ndarray[Any, Any]
 
 # What C reports of a record that does not fit, and of memory.
 _FAILURES = {

@@ -25,9 +25,8 @@ from tfwire._base.errors import public
 from tfwire._examples.column_types import Messages, RaggedTensor, SparseTensor
 from tfwire._parsing.base_parser import BaseParser, Batch, Single
 from tfwire._parsing.features import AnySparseFeature, DenseFeature, RaggedFeature
-from tfwire._parsing.fields import Column
+from tfwire._parsing.fields import Column, lengths_of_batches
 from tfwire._parsing.spec_cache import Compiled, compiled_example, compiled_sequence
-from tfwire._parsing.split_batches import lengths_of_batches
 
 Key = TypeVar("Key")
 ColumnType = TypeVar("ColumnType")
@@ -179,7 +178,7 @@ class SequenceParser(
         results = (
             self._dicts(context, parts[0], count, size),
             self._dicts(lists, parts[1], count, size),
-            lengths_of_batches(lists, parts[1], count, size),
+            lengths_of_batches(lists.fields if lists else {}, parts[1], count, size),
         )
         for _ in range(0, max(count, 1), size):
             yield tuple(map(next, results))

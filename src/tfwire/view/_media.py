@@ -9,6 +9,7 @@ import struct
 from base64 import b64encode
 from typing import NamedTuple
 
+from tfwire._interface.contents import read_varint
 from tfwire.view._budget import Allowance
 
 PNG_MAGIC = b"\x89PNG\r\n\x1a\n"
@@ -144,7 +145,7 @@ def _field_numbers(data: bytes, most: int) -> list[int]:
         for _ in range(most):
             if at == len(data):
                 break
-            tag, at = _varint(data, at)
+            tag, at = read_varint(data, at)
             numbers.add(tag >> 3)
             at = _after_value(data, at, tag & 7)
     except ValueError:
@@ -158,22 +159,12 @@ def _inside(at: int, end: int) -> int:
     return at
 
 
-def _varint(data: bytes, at: int) -> tuple[int, int]:
-    """A varint, and where it ends."""
-    value = 0
-    for i, byte in enumerate(data[at : at + 10]):
-        value |= (byte & 0x7F) << 7 * i
-        if byte < 0x80:
-            return value, at + i + 1
-    raise ValueError("a varint without an end")
-
-
 def _after_value(data: bytes, at: int, wire_type: int) -> int:
     """Where the value of a field ends."""
     if wire_type == 0:
-        return _varint(data, at)[1]
+        return read_varint(data, at)[1]
     if wire_type == 2:
-        length, at = _varint(data, at)
+        length, at = read_varint(data, at)
         at += length
     else:
         at += {1: 8, 5: 4}.get(wire_type, len(data) + 1)  # groups are long out of use

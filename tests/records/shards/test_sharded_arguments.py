@@ -18,7 +18,7 @@ from helpers.command import ENVIRONMENT
 from helpers.products import diagonals
 from helpers.records.writing import filled_in_turn
 from tfwire._records.reading.publishing_markers import MARKER
-from tfwire._records.shards.shard_names import some_names_of_shards
+from tfwire._records.shards.shard_files import some_names_of_shards
 from tfwire._records.shards.sharded_writer import ShardedWriter
 from tfwire.sharding import recommend_num_shards, recover_shards
 

@@ -11,7 +11,7 @@ import zlib
 from abc import abstractmethod
 from bisect import bisect_right
 from collections.abc import Sequence
-from typing import Any
+from typing import Any, BinaryIO
 
 from tfwire._base import system
 from tfwire._base.native import lib
@@ -21,6 +21,7 @@ from tfwire._records.files.temporary_files import (
     Draft,
     check_replaceable,
     errors_naming,
+    open_draft,
 )
 
 _PIECE = 1 << 24  # bytes given to a file object at once
@@ -277,6 +278,10 @@ class ShardSink(Sink):
     def write(self, buffers: Sequence[Any]) -> None:
         with errors_naming(self._name), self.draft.opened() as fd:
             write_all(fd, buffers)
+
+    def opened(self) -> BinaryIO:
+        """A file object at the beginning of the file, for the caller to close."""
+        return os.fdopen(open_draft(self.draft.path, os.O_WRONLY), "wb")
 
     def close(self) -> None:
         with errors_naming(self._name), self.draft.opened() as fd:

@@ -6,17 +6,17 @@ from typing import Any, Literal
 
 import numpy as np
 
-from tfwire._base.aliases import Compression
+from tfwire._base.aliases import Array, Compression
 from tfwire._base.native import DAMAGE_REASONS, check, ffi, lib, new_error
 from tfwire._base.parallel_map import Check, never_stopped
 from tfwire._records.files.byte_sources import FileSource
+from tfwire._records.files.paths import Path
 from tfwire._records.frames import FRAME
 from tfwire._records.reading.batch_reader import BatchReader
 from tfwire._records.reading.damage import Reading
 from tfwire._records.reading.native_batches import span_table
 from tfwire._records.reading.options import make_options
 
-Array = np.ndarray[Any, Any]
 _WALK_BYTES = 1 << 18
 WALK_RECORDS = 1 << 16  # records per call into C; an interrupt is handled between calls
 _FIRST_WALK_RECORDS = 1 << 13  # the same for the first call, which shows how many there may be
@@ -26,7 +26,7 @@ class Walk:
     """A walk over the headers of a plain file.
 
     Args:
-        source: The file.
+        fd, path: The file.
         size: Its size in bytes.
 
     Attributes:
@@ -34,9 +34,8 @@ class Walk:
         error: The details after a status that is damage.
     """
 
-    def __init__(self, source: FileSource, size: int) -> None:
-        self._source = source
-        self._size = size
+    def __init__(self, fd: int, path: Path | None, size: int) -> None:
+        self._fd, self._path, self._size = fd, path, size
         self._buffer = np.empty(_WALK_BYTES, np.uint8)
         self._at, self._found = ffi.new("uint64_t *"), ffi.new("size_t *")
         self.error = new_error()
@@ -64,7 +63,7 @@ class Walk:
             OSError: The file cannot be read.
         """
         status = lib.tfw_walk(
-            self._source.fd,
+            self._fd,
             self._size,
             self._at,
             ffi.from_buffer("uint8_t[]", self._buffer),
@@ -75,7 +74,7 @@ class Walk:
             self.error,
         )
         if status not in DAMAGE_REASONS:
-            check(status, self.error, self._source.path)
+            check(status, self.error, self._path)
         return self._found[0], status
 
 
@@ -83,7 +82,7 @@ def offsets_in_file(
     source: FileSource, size: int, reading: Reading, checked: Check = never_stopped
 ) -> Array:
     """The offsets of a file's records and its end; ``checked`` is called again and again."""
-    walk, offsets = Walk(source, size), np.empty(_FIRST_WALK_RECORDS + 1, np.int64)
+    walk, offsets = Walk(source.fd, source.path, size), np.empty(_FIRST_WALK_RECORDS + 1, np.int64)
     count, status = 0, lib.TFW_OK
     while status == lib.TFW_OK:
         checked()

@@ -8,9 +8,10 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from tfwire._base.aliases import Compression, StorageOptions
+from tfwire._base.aliases import Array, Compression, StorageOptions
 from tfwire._base.errors import DataLossError
 from tfwire._base.native import ffi, lib
+from tfwire._base.strings import to_splits
 from tfwire._base.text import show_path
 from tfwire._records.files.byte_sinks import replace_file
 from tfwire._records.files.byte_sources import FileSource, open_regular
@@ -68,7 +69,6 @@ def open_regular_file(path: Path, location: str | None = None) -> FileSource:
     return source
 
 
-Array = np.ndarray[Any, Any]
 _INDEX_MAGIC = b"TFWINDEX"
 # Of a file, and of an object: with the text of its version after the lengths.
 _INDEX_VERSION, _OBJECT_INDEX_VERSION = 1, 2
@@ -159,23 +159,20 @@ def read_index(path: Path, record_path: Path, size: int) -> tuple[Contents, str 
         OSError: It cannot be read.
     """
     if isinstance(path, ObjectPath):
-        contents, _ = _contents(path, _fetched_index(path, record_path, size))
+        contents = read_contents(_fetched_index(path, record_path, size), path, record_path, size)
         return contents, contents.version
     with _opened(path) as file:
         length = os.fstat(file.fileno()).st_size
-        contents, checksum = _read(file, length, path, record_path, size)
+        header = file.read(_HEADER.size)
+        _check_fits(path, header, length, record_path, size)
+        contents, checksum = _contents(path, header + file.read(length - len(header)))
         return contents, contents.version or identity_saved(file.fileno(), checksum)
 
 
-def read_contents(file: Any, length: int, path: Path, record_path: Path, size: int) -> Contents:
-    """As read_index, from a file object of ``length`` bytes."""
-    return _read(file, length, path, record_path, size)[0]
-
-
-def _read(file: Any, length: int, path: Path, record_path: Path, size: int) -> tuple[Contents, int]:
-    header = file.read(_HEADER.size)
-    _check_fits(path, header, length, record_path, size)
-    return _contents(path, header + file.read(length - len(header)))
+def read_contents(data: bytes, path: Path, record_path: Path, size: int) -> Contents:
+    """As read_index, of the bytes of an index."""
+    _check_fits(path, data[: _HEADER.size], len(data), record_path, size)
+    return _contents(path, data)[0]
 
 
 def _fetched_index(path: ObjectPath, record_path: Path, size: int) -> bytes:
@@ -190,7 +187,6 @@ def _fetched_index(path: ObjectPath, record_path: Path, size: int) -> bytes:
             _check_fits(path, data[: _HEADER.size], length, record_path, size)
             # One byte again: the index may end here, and a range without bytes fails.
             data += RemoteObject.read_small(path, _FETCHED - 1, length + most)[1:]
-    _check_fits(path, data[: _HEADER.size], len(data), record_path, size)
     return data
 
 
@@ -262,10 +258,7 @@ def _fits(compression: Compression, count: int, size: int) -> bool:
 
 def offsets_of_lengths(lengths: Array) -> Array:
     """Where records of these lengths begin if there are no gaps, and where the last ends."""
-    offsets = np.zeros(len(lengths) + 1, np.int64)
-    np.cumsum(lengths, dtype=np.int64, out=offsets[1:])
-    offsets[1:] += FRAME * np.arange(1, len(offsets), dtype=np.int64)
-    return offsets
+    return to_splits(lengths + FRAME)
 
 
 # ---- The text form of tfrecord2idx -------------------------------------------------------------

@@ -13,12 +13,12 @@ import numpy as np
 from tfwire._base import system
 from tfwire._base.errors import record_error
 from tfwire._base.iterator_threads import is_waited_for, turn_at
-from tfwire._base.native import DAMAGE_REASONS, check, damaged_record_error, ffi, lib, new_error
+from tfwire._base.native import ffi, lib, new_error
 from tfwire._base.strings import strings_from_spans
 from tfwire._records.files.byte_sources import FileSource, read_at
 from tfwire._records.files.paths import Path
 from tfwire._records.frames import FRAME
-from tfwire._records.index.offset_checks import FileLayout, stale_at
+from tfwire._records.index.offset_checks import FileLayout, raise_unverified, stale_at
 from tfwire._records.reading.batch_reader import BatchReader
 from tfwire._records.reading.native_batches import span_table
 from tfwire._records.reading.options import make_options
@@ -159,7 +159,7 @@ class FileAccess:
                 raise stale_at(self._path, number, "no record has its offsets")
             room, spans = _new_room(error.expected)
         if status < 0 and not done[0]:  # else the next call raises, after these
-            self._fail(status, error)
+            raise_unverified(status, error, self._source.path)
         if numbers[done[0] - 1] >= self._layout.checked:
             self._check_number(int(numbers[done[0] - 1]))
         records = strings_from_spans(room, spans[: done[0]])
@@ -184,17 +184,6 @@ class FileAccess:
         if wrong is not None:
             text = f"record {wrong} is of another length than the index says"
             raise stale_at(self._path, number, text, self._offsets[number])
-
-    def _fail(self, status: int, error: Any) -> None:
-        if status not in DAMAGE_REASONS:
-            check(status, error, self._source.path)
-        found = damaged_record_error(status, error, self._source.path)
-        if status != lib.TFW_E_DATA_CRC:
-            found.args = (f"{found}; the index is stale, or the record is damaged",)
-        try:
-            raise found
-        finally:
-            del found  # its traceback would keep the file open
 
 
 def _new_room(size: int) -> tuple[Array, Array]:

@@ -11,21 +11,19 @@ from __future__ import annotations
 import os
 import time
 from abc import abstractmethod
-from typing import Any, Protocol
+from typing import Any, NoReturn, Protocol
 
 import numpy as np
 
 from tfwire._base import system
-from tfwire._base.aliases import Compression
+from tfwire._base.aliases import Array, Compression
 from tfwire._base.errors import DataLossError
-from tfwire._base.native import lib
+from tfwire._base.native import DAMAGE_REASONS, check, damaged_record_error, lib
 from tfwire._records.files.byte_sources import FileSource
 from tfwire._records.files.paths import Path
 from tfwire._records.frames import FRAME
 from tfwire._records.index.find_offsets import WALK_RECORDS, Walk
 from tfwire._records.remote.random_ranges import RemoteFile
-
-Array = np.ndarray[Any, Any]
 
 # Two changes within this many nanoseconds may leave the same time: the clock of files ticks every
 # 1 to 10 ms.
@@ -90,7 +88,8 @@ class FileLayout(Layout):
         self._source = source
 
     def _step(self, first: int, number: int) -> None:
-        walk, begins = Walk(self._source, self._end), np.empty(WALK_RECORDS, np.int64)
+        walk = Walk(self._source.fd, self._source.path, self._end)
+        begins = np.empty(WALK_RECORDS, np.int64)
         walk.start(int(self._offsets[first]))
         count, status = walk.step(begins, 0)
         found = np.append(begins[:count], walk.offset)
@@ -141,6 +140,19 @@ def stale(path: Any, index_path: Any, expected: str, found: str) -> DataLossErro
         path=path,
         reason="index",
     )
+
+
+def raise_unverified(status: int, error: Any, path: Path | None) -> NoReturn:
+    """Raises the error for a record that cannot be read, or does not verify."""
+    if status not in DAMAGE_REASONS:
+        check(status, error, path)
+    found = damaged_record_error(status, error, path)
+    if status != lib.TFW_E_DATA_CRC:
+        found.args = (f"{found}; the index is stale, or the record is damaged",)
+    try:
+        raise found
+    finally:
+        del found  # its traceback would keep the file open
 
 
 def stale_at(path: Path, number: int, text: str, offset: int | None = None) -> DataLossError:

@@ -13,7 +13,7 @@ from typing import Any, NoReturn, TypeVar, overload
 
 import numpy as np
 
-from tfwire._base.aliases import AnyPath, StorageOptions
+from tfwire._base.aliases import AnyPath, Array, StorageOptions
 from tfwire._base.arguments import as_index, integer, slice_indices
 from tfwire._base.arrays import int64_array
 from tfwire._base.errors import DataLossError, public, warn
@@ -30,7 +30,6 @@ from tfwire._records.index.remote_records import RemoteAccess
 from tfwire._records.reading.publishing_markers import Markers
 from tfwire._records.remote.random_ranges import RemoteFile
 
-Array = np.ndarray[Any, Any]
 R = TypeVar("R", bound="_Records")
 _OBJECTS_AT_ONCE = 8  # whose indexes are loaded, or whose records are read
 

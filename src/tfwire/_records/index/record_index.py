@@ -13,6 +13,7 @@ import numpy as np
 
 from tfwire._base.aliases import (
     AnyPath,
+    Array,
     Compression,
     DetectedCompressionType,
     IntegerArray,
@@ -59,8 +60,6 @@ from tfwire._records.index.offset_checks import (
 from tfwire._records.reading.damage import Reading
 from tfwire._records.remote.random_ranges import RemoteFile
 from tfwire._records.remote.read_ahead import RemoteSource
-
-Array = np.ndarray[Any, Any]
 
 
 @public
@@ -208,9 +207,7 @@ class RecordIndex:
             else:
                 reading = Reading(source.path, "", auto)
                 offsets = offsets_in_file(source, status.st_size, reading, check)
-            index = cls._of(source, offsets, compression, status)
-            index._identity = identity
-            return index
+            return cls._of(source, offsets, compression, status, identity)
         finally:
             source.close()
 
@@ -244,9 +241,7 @@ class RecordIndex:
         source = open_regular_file(path)
         try:
             status = os.fstat(source.fd)
-            index = cls._of(source, offsets, compression, status)
-            index._identity = file_identity(status)
-            return index
+            return cls._of(source, offsets, compression, status, file_identity(status))
         finally:
             source.close()
 
@@ -348,12 +343,19 @@ class RecordIndex:
 
     @classmethod
     def _of(
-        cls, source: FileSource, offsets: Array, compression: Compression, status: os.stat_result
+        cls,
+        source: FileSource,
+        offsets: Array,
+        compression: Compression,
+        status: os.stat_result,
+        identity: str | None = None,
     ) -> RecordIndex:
         size = status.st_size
         fingerprint = fingerprint_of_file(source.fd, offsets, compression, size)
         assert source.path is not None
-        return cls(source.path, offsets, compression, size, status.st_mtime_ns, fingerprint)
+        index = cls(source.path, offsets, compression, size, status.st_mtime_ns, fingerprint)
+        index._identity = identity
+        return index
 
     # ---- Saving it ----------------------------------------------------------------------------
 

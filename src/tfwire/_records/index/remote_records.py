@@ -8,11 +8,11 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from tfwire._base.native import DAMAGE_REASONS, check, damaged_record_error, lib, new_error
+from tfwire._base.native import lib, new_error
 from tfwire._base.strings import strings_from_spans
 from tfwire._records.files.compression import begins_record
 from tfwire._records.frames import FRAME, scanned
-from tfwire._records.index.offset_checks import Layout, stale_at
+from tfwire._records.index.offset_checks import Layout, raise_unverified, stale_at
 from tfwire._records.remote.random_ranges import RemoteFile
 
 Array = np.ndarray[Any, Any]
@@ -117,13 +117,8 @@ class RemoteAccess:
         if status == lib.TFW_OK:
             return payload
         self._file.check_unchanged()
-        if status not in DAMAGE_REASONS:
-            check(status, error, self._file.path)
         error.record, error.offset = number, begin + at
-        found = damaged_record_error(status, error, self._file.path)
-        if status != lib.TFW_E_DATA_CRC:
-            found.args = (f"{found}; the index is stale, or the record is damaged",)
-        raise found
+        raise_unverified(status, error, self._file.path)
 
 
 class _ObjectLayout(Layout):

@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from tfwire._base.aliases import Compression, CompressionType
+from tfwire._base.aliases import Array, Compression, CompressionType
 from tfwire._base.native import lib
 from tfwire._records.files.byte_sinks import Sink
 from tfwire._records.files.compression import compression_name
@@ -18,8 +18,6 @@ from tfwire._records.files.urls import ObjectPath
 from tfwire._records.frames import FRAME, scanned
 from tfwire._records.index.index_files import offsets_of_lengths
 from tfwire._records.index.record_index import RecordIndex
-
-Array = np.ndarray[Any, Any]
 
 
 def indexing(path: Any, options: CompressionType, append: Any) -> Indexing:

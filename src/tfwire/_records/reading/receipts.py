@@ -96,11 +96,7 @@ class Receipt:
         """
         if not isinstance(other, Receipt):
             return NotImplemented
-        return Receipt(
-            self.num_records - other.num_records,
-            self.payload_bytes - other.payload_bytes,
-            (self.hash - other.hash) % _MODULUS,
-        )
+        return self + Receipt(-other.num_records, -other.payload_bytes, -other.hash)
 
     def to_dict(self) -> dict[str, int | str]:
         """The receipt as a dict for JSON.

@@ -1,14 +1,19 @@
-"""The files of a ShardedWriter: in a folder of this machine, and as objects of a store."""
+"""Sets of files, in a folder or as objects of a store: their names, and what goes to which file."""
 
 from __future__ import annotations
 
 import contextlib
+import errno
 import json
 import os
 import posixpath
+import re
+from bisect import bisect_right
+from collections.abc import Iterable, Iterator, Sequence
+from string import Formatter
 
 from tfwire._base.arguments import file_path
-from tfwire._base.text import show_path
+from tfwire._base.text import printable, show_path
 from tfwire._records.files.byte_sinks import ShardSink
 from tfwire._records.files.paths import absolute, index_beside
 from tfwire._records.files.temporary_files import NO_DESCRIPTORS, errors_naming, try_remove
@@ -225,3 +230,118 @@ class RemoteShards:
     def discard(self) -> None:
         """Aborts the uploads and removes the temporary objects."""
         each_at_once(RemoteShardSink.discard, self.sinks)
+
+
+# ---- The names of the files, from a pattern ----------------------------------------------------
+
+
+# The format of an integer, up to 3 digits wide: file names have at most 255 bytes.
+_INTEGER_FORMAT = re.compile(r"(.?[<>=^])?[-+ ]?#?0?\d{0,3}[,_]?[bdoxXn]?", re.DOTALL)
+
+
+def _check_fields(name: str) -> None:
+    """Checks that a pattern has no fields but {shard} and {shards}.
+
+    Raises:
+        ValueError: It has others.
+    """
+    try:
+        parts = list(Formatter().parse(name))
+    except ValueError as error:
+        raise ValueError(
+            f"{name!r} is not a pattern of {{shard}} and {{shards}}: {error}"
+        ) from None
+    for _, field, spec, conversion in parts:
+        if field is None:
+            continue
+        if (
+            field not in ("shard", "shards")
+            or conversion
+            or not _INTEGER_FORMAT.fullmatch(spec or "")
+        ):
+            raise ValueError(
+                f"{name!r} is not a pattern: expected fields {{shard}} and {{shards}} with formats "
+                f"of integers, such as {{shard:05d}}, found {{{_field(field, spec, conversion)}}}"
+            )
+
+
+def _field(name: str, spec: str | None, conversion: str | None) -> str:
+    """A field as the user wrote it."""
+    return printable(name + f"!{conversion}" * bool(conversion) + f":{spec}" * bool(spec))
+
+
+_NAME_CHARACTERS = 4096  # no file system has longer paths
+# If the number of files is not known, names are checked as for this many files: those of the first
+# files, up to two digits in any base, and the name of the last, which is the longest. A format that
+# gives the same name to two longer numbers also does so here: for a number and its first digit,
+# padded with that digit.
+_ASSUMED_FILES = 1_000_000
+_SAMPLE_FILES = 257
+
+
+def some_names_of_shards(name: str, count: int | None) -> list[str]:
+    """The names of some of the files of a pattern. If these are valid and distinct, all are.
+
+    Args:
+        name: The pattern.
+        count: The number of files; None if not known.
+
+    Raises:
+        ValueError, OSError: As ``names_of_shards``.
+    """
+    count = _ASSUMED_FILES if count is None else count
+    return names_of_shards(name, count, [*range(min(count - 1, _SAMPLE_FILES)), count - 1])
+
+
+def names_of_shards(name: str, count: int, numbers: Iterable[int] | None = None) -> list[str]:
+    """The names of the files of a pattern.
+
+    Args:
+        name: The pattern.
+        count: The number of files.
+        numbers: The files to name; None: all.
+
+    Raises:
+        ValueError: A name is invalid, or two files have the same.
+        OSError: A name is too long.
+    """
+    _check_fields(name)
+    names = []
+    for number in range(count) if numbers is None else numbers:
+        try:
+            names.append(found := name.format(shard=number, shards=count))
+        except ValueError as error:
+            raise ValueError(
+                f"{name!r} is not a pattern of {{shard}} and {{shards}}: {error}"
+            ) from None
+        if len(found) > _NAME_CHARACTERS:
+            raise OSError(errno.ENAMETOOLONG, os.strerror(errno.ENAMETOOLONG), name)
+        if found in ("", os.curdir, os.pardir) or os.path.basename(found) != found or "\0" in found:
+            raise ValueError(f"{name!r} gives {found!r}, which is not the name of a file")
+    if len(set(names)) < len(names):
+        raise ValueError(f"{name!r} needs a field {{shard}}, to tell one file from another")
+    return names
+
+
+def in_turn(ends: Sequence[int], filled: int, shard_size: int) -> Iterator[slice | None]:
+    """What to write to files that are filled one after the other.
+
+    Args:
+        ends: Where each item ends, in bytes from the first.
+        filled: Bytes in the current file.
+        shard_size: Bytes of a full one. An item may be larger.
+
+    Returns:
+        Slices of the items for the current file, and None where the next file begins.
+    """
+    first, begin = 0, 0
+    while first < len(ends):
+        last = bisect_right(ends, begin + shard_size - filled, first)
+        if last == first and filled:
+            filled = 0
+            yield None
+            continue
+        last = max(last, first + 1)
+        yield slice(first, last)
+        filled += ends[last - 1] - begin
+        first, begin = last, ends[last - 1]

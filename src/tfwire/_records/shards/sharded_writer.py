@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
-from bisect import bisect_right
 from collections.abc import Callable, Iterable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import closing
 from itertools import starmap
 from threading import Semaphore
-from types import TracebackType
 from typing import Any
 
 from tfwire._base.aliases import (
@@ -32,8 +30,13 @@ from tfwire._records.frames import (
     joined,
 )
 from tfwire._records.reading.receipts import Receipt
-from tfwire._records.shards.shard_files import LocalShards, RemoteShards
-from tfwire._records.shards.shard_names import names_of_shards, some_names_of_shards
+from tfwire._records.shards.shard_files import (
+    LocalShards,
+    RemoteShards,
+    in_turn,
+    names_of_shards,
+    some_names_of_shards,
+)
 from tfwire._records.writing.writer import TFRecordWriter, write_payloads
 from tfwire._records.writing.writer_base import WriterBase
 
@@ -238,17 +241,16 @@ class ShardedWriter(WriterBase):
     def _fill_in_turn(self, payloads: Sequence[bytes] | Payloads, shard_size: int) -> None:
         """Writes records to the last file; when it is full, to a new one."""
         ends = payloads.ends() if isinstance(payloads, Payloads) else ends_of_payloads(payloads)
-        first, begin = 0, 0
-        while first < len(payloads):
-            last = bisect_right(ends, begin + shard_size - self._filled, first)
-            if last == first and self._filled:
-                self._workers.submit(len(self._writers) - 1, self._complete, len(self._writers) - 1)
+        begin = 0
+        for chosen in in_turn(ends, self._filled, shard_size):
+            number = len(self._writers) - 1
+            if chosen is None:
+                self._workers.submit(number, self._complete, number)
                 self._open_next()
-                continue
-            last = max(last, first + 1)  # a single record may be larger than a shard
-            self._submit(len(self._writers) - 1, payloads[first:last])
-            self._filled += ends[last - 1] - begin
-            first, begin = last, ends[last - 1]
+            else:
+                self._submit(number, payloads[chosen])
+                self._filled += ends[chosen.stop - 1] - begin
+                begin = ends[chosen.stop - 1]
 
     def _open_next(self) -> None:
         known = self._num_shards is not None
@@ -351,12 +353,7 @@ class ShardedWriter(WriterBase):
 
     _end_unclosed = _discard
 
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        traceback: TracebackType | None,
-    ) -> None:
+    def __exit__(self, kind: object, error: object, traceback: object) -> None:
         if error is None:
             self.close()
         elif not self._closed:

@@ -8,10 +8,12 @@ import stat
 from collections.abc import Iterator
 from typing import Any
 
+import numpy as np
+
 from tfwire._base import system
 from tfwire._base.arguments import boolean, refuse_null, wrong_type
 from tfwire._base.errors import DataLossError, record_error
-from tfwire._base.native import DAMAGE_REASONS, check, ffi, lib, new_error, new_struct
+from tfwire._base.native import DAMAGE_REASONS, ffi, lib, new_struct
 from tfwire._base.text import show_path
 from tfwire._records.files.byte_sinks import (
     DeflatedSink,
@@ -32,6 +34,7 @@ from tfwire._records.files.compression import (
 )
 from tfwire._records.files.paths import Path
 from tfwire._records.files.urls import ObjectPath, with_storage_options
+from tfwire._records.index.find_offsets import WALK_RECORDS, Walk
 from tfwire._records.reading.batch_reader import BatchReader
 from tfwire._records.reading.damage import Reading, RecordPosition
 from tfwire._records.reading.options import make_options
@@ -39,8 +42,6 @@ from tfwire._records.reading.record_file import RecordFile
 from tfwire._records.remote.upload import RemoteSink
 
 _BLOCK_BYTES = 1 << 18  # bytes read at a time
-_WALK_BYTES = 1 << 18  # bytes, for headers
-_WALK_RECORDS = 1 << 16  # records per call, after which an interrupt is possible
 
 
 def append_position(path: Path, fd: int, compression: str, repair_tail: bool) -> tuple[int, int]:
@@ -141,21 +142,17 @@ def _walk(path: Path, fd: int, size: int) -> tuple[int, list[int], int]:
     Returns:
         The number of records, the offsets of the last ones, and the CRC-32C of all.
     """
-    buffer, at = ffi.new("uint8_t[]", _WALK_BYTES), ffi.new("uint64_t *")
-    offsets, found, error = ffi.new("int64_t[]", _WALK_RECORDS), ffi.new("size_t *"), new_error()
+    walk, offsets = Walk(fd, path, size), np.empty(WALK_RECORDS, np.int64)
     count, last, crc32c, status = 0, 0, 0, lib.TFW_OK
     while status == lib.TFW_OK:
-        before = at[0]
-        status = lib.tfw_walk(
-            fd, size, at, buffer, _WALK_BYTES, offsets, _WALK_RECORDS, found, error
-        )
+        before = walk.offset
+        found, status = walk.step(offsets, 0)
         if status in DAMAGE_REASONS:
-            error.record += count
-            raise Reading(path, "", False).record_error(status, error)
-        check(status, error, path)
-        count, last = count + found[0], found[0] or last
-        crc32c = _crc32c(fd, before, at[0], crc32c)  # now, while it is in the page cache
-    return count, ffi.unpack(offsets, last), crc32c
+            walk.error.record += count
+            raise Reading(path, "", False).record_error(status, walk.error)
+        count, last = count + found, found or last
+        crc32c = _crc32c(fd, before, walk.offset, crc32c)  # now, while it is in the page cache
+    return count, offsets[:last].tolist(), crc32c
 
 
 def _check_record(path: Path, fd: int, number: int, begin: int, end: int) -> None:

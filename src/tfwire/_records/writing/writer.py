@@ -9,7 +9,6 @@ from collections.abc import Iterable, Mapping, Sequence
 from contextlib import closing
 from functools import partial
 from itertools import chain
-from types import TracebackType
 from typing import Any, NamedTuple
 
 from tfwire._base.aliases import CompressionType, Output, Record, Row, StorageOptions, SupportsArrow
@@ -447,12 +446,7 @@ class TFRecordWriter(WriterBase):
         with contextlib.suppress(OSError):
             self._sink.abandon()
 
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        traceback: TracebackType | None,
-    ) -> None:
+    def __exit__(self, kind: object, error: object, traceback: object) -> None:
         if error is None or (self._failure is None and not self._atomic):
             self.close()
         elif not self._closed:  # the exception that is being raised says more

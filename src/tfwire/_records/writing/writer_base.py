@@ -11,7 +11,6 @@ from abc import abstractmethod
 from collections.abc import Callable
 from contextlib import AbstractContextManager
 from threading import get_ident
-from types import TracebackType
 from typing import Any, TypeVar
 
 from tfwire._base import system
@@ -125,12 +124,7 @@ class WriterBase:
         return self
 
     @abstractmethod
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        traceback: TracebackType | None,
-    ) -> None: ...
+    def __exit__(self, kind: object, error: object, traceback: object) -> None: ...
 
     def _finalize_once_more(self) -> None:
         """As ``_finalize``, and again after an interrupt, which is raised at the end."""
