@@ -52,6 +52,7 @@ pytestmark = [
 def test_files_are_written_and_read_without_posix(names):
     """In one process, which takes as long to start as one file of tests to run."""
     plugins = ["-p", "helpers.processes.without_posix", "-p", "no:cacheprovider"]
+    plugins += ["--hypothesis-profile=emulated"]  # a few cases of each search
     files = [str(path) for name in names for path in TESTS.rglob(f"test_{name}.py")]
     assert len(files) == len(names)
     run = subprocess.run(

@@ -68,7 +68,7 @@ def test_large_records_take_little_memory(tmp_path):
     with tfw.TFRecordWriter(path) as writer:
         for i in range(10):
             writer.write({"x": bytes(12 << 20), "i": i})
-    assert memory_of_pages(path, "?view=features", "?start=7") < 170_000
+    assert memory_of_pages(path, "?view=features", "?start=7") < 150_000
 
 
 @pytest.mark.slow

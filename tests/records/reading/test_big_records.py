@@ -9,7 +9,7 @@ import pytest
 
 import tfwire as tfw
 import tfwire.compat as tf
-from helpers.command import tfwire_process
+from helpers.command import tfwire_command, tfwire_process
 from helpers.records.sparse import append_sparse, is_zeros
 from helpers.reference import frame
 from tfwire._records.index.random_access import TFRecordFile
@@ -213,7 +213,7 @@ def test_an_example_above_2_gib_is_parsed(tmp_path):
 
 
 def test_head_takes_no_big_record_for_damage(path):
-    found = tfwire_process("head", "-n", "1", path)
+    found = tfwire_command("head", "-n", "1", path)
     assert (0, "") == (found.returncode, found.stderr)
 
 

@@ -86,13 +86,6 @@ def test_a_pipe_and_a_socket_are_read(tmp_path):
         thread.join()
 
 
-def test_urls_are_read_through_fsspec():
-    fsspec = pytest.importorskip("fsspec")
-    with fsspec.open("memory://folder/data", "wb") as file:
-        file.write(DATA)
-    assert RECORDS == list(tfw.read_records("memory://folder/data"))
-
-
 def test_a_url_without_fsspec_says_what_to_install(monkeypatch):
     monkeypatch.setitem(__import__("sys").modules, "fsspec", None)
     with pytest.raises(ImportError, match=r"s3://bucket/key.*tfwire\[remote\]"):

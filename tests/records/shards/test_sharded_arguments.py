@@ -3,19 +3,14 @@
 from __future__ import annotations
 
 import itertools
-import json
 import os
 import random
-import subprocess
-import sys
 import tracemalloc
 import warnings
 
 import pytest
 
 import tfwire as tfw
-from helpers.command import ENVIRONMENT
-from helpers.products import diagonals
 from helpers.records.writing import filled_in_turn
 from tfwire._records.reading.publishing_markers import MARKER
 from tfwire._records.shards.shard_files import some_names_of_shards
@@ -156,51 +151,6 @@ def test_formats_of_integers(tmp_path, name, expected):
     with ShardedWriter(tmp_path / name, num_shards=2) as writer:
         writer.write(b"x")
     assert os.path.basename(writer.paths[1]) == expected
-
-
-_FEW_DESCRIPTORS = """
-import contextlib, json, os, resource, sys
-from tfwire.sharding import ShardedWriter
-left, index, counts = json.loads(sys.argv[1])
-
-def write(writer):
-    with writer:
-        writer.write_many([b"x", b"y", b"z"])
-
-write(ShardedWriter("first-{shard}", index=index, **counts))  # imports all that is needed
-writer = ShardedWriter("p-{shard}-of-{shards}", index=index, **counts)
-resource.setrlimit(resource.RLIMIT_NOFILE, (64, 64))
-taken = []
-with contextlib.suppress(OSError):
-    while True:
-        taken.append(os.open(os.devnull, os.O_RDONLY))
-for _ in range(left):
-    os.close(taken.pop())
-try:
-    write(writer)
-except OSError as error:
-    os.close(taken.pop())
-    print(json.dumps([str(error), os.fspath(error.filename)]))
-"""
-
-
-NAMED = [({"num_shards": 2}, "p-0-of-2"), ({"shard_size": 9}, "p-{shard}-of-")]
-
-
-@pytest.mark.parametrize(("named", "index", "left"), diagonals(0, 2, NAMED, [False, True], [0, 1]))
-def test_errors_name_the_file_and_not_its_temporary_name(tmp_path, named, index, left):
-    """In a process of its own: what other tests left open may be closed at any time."""
-    counts, expected = named
-    command = [sys.executable, "-c", _FEW_DESCRIPTORS, json.dumps([left, index, counts])]
-    done = subprocess.run(
-        command, capture_output=True, text=True, env=ENVIRONMENT, cwd=tmp_path, timeout=60
-    )
-    assert (0, "") == (done.returncode, done.stderr)
-    message, filename = json.loads(done.stdout)
-    assert "Too many open files" in message
-    assert ".tmp" not in message
-    if left == 0:
-        assert filename.startswith(expected)
 
 
 def test_the_folder_is_the_one_that_the_system_finds(tmp_path, monkeypatch):

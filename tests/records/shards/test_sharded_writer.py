@@ -10,7 +10,6 @@ import pickle
 import resource
 import threading
 import tracemalloc
-import warnings
 
 import numpy as np
 import pytest
@@ -18,6 +17,7 @@ from hypothesis import given, settings, strategies as st
 
 import tfwire as tfw
 from helpers.marks import FORKS_BESIDE_THREADS
+from helpers.processes.forks import forked
 from helpers.records.writing import files_of_at_most, filled_in_turn
 from tfwire._records.files.byte_sinks import ShardSink
 from tfwire._records.index.random_access import TFRecordFiles
@@ -34,16 +34,7 @@ def contents(writer):
     return [list(tfw.read_records(path)) for path in writer.paths]
 
 
-def test_records_are_dealt_round_robin(tmp_path):
-    with ShardedWriter(tmp_path / PATTERN, num_shards=7) as writer:
-        assert 60 == writer.write_many(RECORDS)
-    assert [RECORDS[i::7] for i in range(7)] == contents(writer)
-    expected = [str(tmp_path / f"train-{i:05d}-of-00007.tfrecord") for i in range(7)]
-    assert expected == writer.paths
-    assert sorted(expected) == sorted(str(path) for path in tmp_path.iterdir())
-
-
-def test_round_robin_goes_on_from_call_to_call(tmp_path):
+def test_records_are_dealt_round_robin_from_call_to_call(tmp_path):
     with ShardedWriter(tmp_path / PATTERN, num_shards=4) as writer:
         writer.write(RECORDS[0])
         writer.write_many(RECORDS[1:10])
@@ -53,6 +44,9 @@ def test_round_robin_goes_on_from_call_to_call(tmp_path):
             writer.write(record)
         assert 60 == writer.num_records
     assert [RECORDS[i::4] for i in range(4)] == contents(writer)
+    expected = [str(tmp_path / f"train-{i:05d}-of-00004.tfrecord") for i in range(4)]
+    assert expected == writer.paths
+    assert sorted(expected) == sorted(str(path) for path in tmp_path.iterdir())
 
 
 @given(
@@ -83,24 +77,19 @@ def test_without_records_there_is_one_file_or_as_many_as_asked_for(tmp_path):
     assert [[], [], []] == contents(three)
 
 
-@pytest.mark.parametrize("compression", ["GZIP", "ZLIB"])
-def test_files_may_be_compressed_and_indexed(tmp_path, compression):
+@pytest.mark.parametrize("compression", [None, "GZIP", "ZLIB"])
+@pytest.mark.parametrize("counts", [{"num_shards": 3}, {"shard_size": 300}])
+def test_files_may_be_compressed_and_indexed(tmp_path, counts, compression):
+    level = compression and 1
     with ShardedWriter(
-        tmp_path / PATTERN, num_shards=3, options=compression, compression_level=1, index=True
+        tmp_path / PATTERN, options=compression, compression_level=level, index=True, **counts
     ) as writer:
-        writer.write_many(RECORDS)
-    indexes = [RecordIndex.load(path) for path in writer.paths]
-    assert [compression] * 3 == [index.compression for index in indexes]
-    assert RECORDS[1::3] == contents(writer)[1]
-
-
-def test_indexes_belong_to_the_files_written(tmp_path):
-    with ShardedWriter(tmp_path / PATTERN, shard_size=300, index=True) as writer:
         writer.write_many(RECORDS)
     assert len(writer.paths) * 2 == len(os.listdir(tmp_path))
     for path in writer.paths:
-        assert RecordIndex.build(path).offsets.tolist() == RecordIndex.load(path).offsets.tolist()
-    assert RECORDS == list(TFRecordFiles(writer.paths))
+        assert RecordIndex.build(path) == RecordIndex.load(path)
+        assert (compression or "") == RecordIndex.load(path).compression
+    assert sorted(RECORDS) == sorted(TFRecordFiles(writer.paths))
 
 
 def test_everything_that_a_writer_takes(tmp_path):
@@ -159,18 +148,6 @@ def test_records_before_a_faulty_one_are_written(tmp_path):
             writer.write_many([b"a", b"b", b"c", 4, b"e"])
         writer.write(b"d")
     assert [[b"a", b"c"], [b"b", b"d"]] == contents(writer)
-
-
-def test_threads_lose_and_double_nothing(tmp_path):
-    with ShardedWriter(tmp_path / "{shard}", shard_size=2000) as writer:
-        parts = [[f"{i} {k}".encode() for k in range(300)] for i in range(4)]
-        threads = [threading.Thread(target=writer.write_many, args=[part]) for part in parts]
-        for thread in threads:
-            thread.start()
-        for thread in threads:
-            thread.join()
-    found = [record for file in contents(writer) for record in file]
-    assert sorted(itertools.chain.from_iterable(parts)) == sorted(found)
 
 
 # ---- Failure -----------------------------------------------------------------------------------
@@ -343,24 +320,36 @@ def test_a_file_that_cannot_be_opened_leaves_no_others(tmp_path, monkeypatch):
     assert [] == os.listdir(tmp_path)
 
 
-def test_an_error_for_want_of_descriptors_names_the_files_and_not_the_marker(tmp_path):
+@pytest.mark.parametrize("index", [False, True])
+def test_an_error_for_want_of_descriptors_names_the_files_and_not_the_marker(tmp_path, index):
+    """Nor a temporary name. The number of files is known when all but publishing them is done."""
+
+    def begun(pattern, **counts):
+        writer = ShardedWriter(tmp_path / pattern, index=index, **counts)
+        writer.write_many([b"x", b"y", b"z"])
+        return writer
+
+    begun("first-{shard}", num_shards=2).close()  # imports all that is needed
     failed = set()
     for spare in range(2):
-        writer = ShardedWriter(tmp_path / "b-{shard}", num_shards=2, index=True)
         for name, use in {
-            "a-0": lambda: ShardedWriter(tmp_path / "a-{shard}", num_shards=2)._discard(),
-            "a-{shard}": lambda: ShardedWriter(tmp_path / "a-{shard}", shard_size=9)._discard(),
-            "b-0": writer.close,
+            "a-0": lambda: begun("a-{shard}", num_shards=2)._discard(),
+            "a-{shard}": lambda: begun("a-{shard}", shard_size=9)._discard(),
+            "b-0": begun("b-{shard}", num_shards=2).close,
+            "c": begun("c-{shard}-of-{shards}", shard_size=9).close,
             "": lambda: recover_shards(tmp_path),
         }.items():
             try:
                 with few_files(spare):
                     use()
             except OSError as error:
-                failed.add((name, spare, error.errno, error.filename))
+                place = os.path.relpath(error.filename, tmp_path)
+                failed.add((name, spare, error.errno, place))
             assert not (tmp_path / MARKER).exists()
-    wanted = [("a-0", 0), ("a-{shard}", 0), ("b-0", 0), ("b-0", 1), ("", 0)]
-    assert {(name, spare, errno.EMFILE, str(tmp_path / name)) for name, spare in wanted} == failed
+    wanted = [("a-0", 0, "a-0"), ("a-{shard}", 0, "a-{shard}"), ("", 0, ".")]
+    wanted += [("b-0", 0, "b-0"), ("b-0", 1, "b-0")]
+    wanted += [("c", 0, "c-{shard}-of-{shards}"), ("c", 1, "c-0-of-3")]
+    assert {(name, spare, errno.EMFILE, place) for name, spare, place in wanted} == failed
 
 
 def test_a_writer_that_is_forgotten_warns_and_leaves_nothing(tmp_path):
@@ -383,19 +372,15 @@ def test_a_closed_writer_takes_no_records(tmp_path):
 @FORKS_BESIDE_THREADS
 @pytest.mark.parametrize("threads", [1, 2])
 def test_a_forked_process_disturbs_nothing(tmp_path, threads):
+    def write():
+        with pytest.raises(RuntimeError):
+            writer.write(b"child")
+        writer.close()
+        writer.__del__()
+        return True
+
     with ShardedWriter(tmp_path / "{shard}", shard_size=200, num_threads=threads) as writer:
         writer.write_many(RECORDS[:30])
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore", DeprecationWarning)  # of forks beside threads
-            pid = os.fork()
-        if pid == 0:
-            try:
-                writer.write(b"child")
-            except RuntimeError:
-                writer.close()
-                writer.__del__()
-                os._exit(0)
-            os._exit(1)
-        assert (pid, 0) == os.waitpid(pid, 0)
+        assert forked(write)()
         writer.write_many(RECORDS[30:])
     assert filled_in_turn(RECORDS, 200) == contents(writer)

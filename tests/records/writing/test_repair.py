@@ -5,11 +5,13 @@ import os
 import random
 import shutil
 import zlib
+from functools import reduce
 
 import numpy as np
 import pytest
 
 import tfwire as tfw
+from helpers.reference import flip
 from tfwire._records.reading.verify_files import verify_file
 from tfwire._records.writing.repair_file import repair_file
 
@@ -22,11 +24,7 @@ def write(path, records):
 
 
 def flipped(data, *bits):
-    """Data with bits flipped, bit 0 the lowest of the first byte."""
-    damaged = bytearray(data)
-    for bit in bits:
-        damaged[bit // 8] ^= 1 << bit % 8
-    return bytes(damaged)
+    return reduce(flip, bits, data)
 
 
 def repaired(tmp_path, damaged, **options):

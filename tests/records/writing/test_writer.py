@@ -267,14 +267,6 @@ def test_an_object_that_takes_nothing_is_an_error(claim):
         tfw.write_records(Full(), [b"1"])
 
 
-def test_urls_are_written_through_fsspec():
-    fsspec = pytest.importorskip("fsspec")
-    tfw.write_records("memory://written", MIXED, "GZIP")
-    assert MIXED == list(tfw.read_records("memory://written"))
-    with fsspec.open("memory://written") as file:
-        assert b"\x1f\x8b" == file.read(2)
-
-
 def test_targets_that_cannot_be(tmp_path):
     with pytest.raises(TypeError, match="found int"):
         tfw.TFRecordWriter(7)
@@ -353,16 +345,6 @@ def test_writers_refuse_to_be_pickled(path):
 
 
 # ---- Appending --------------------------------------------------------------------------------
-
-
-@pytest.mark.parametrize("compression", ["", "GZIP"])
-def test_append_continues_a_file(path, compression):
-    for i in range(3):
-        with tfw.TFRecordWriter(path, compression, append=True) as writer:
-            writer.write(b"record %d" % i)
-    assert [b"record 0", b"record 1", b"record 2"] == list(tfw.read_records(path))
-    if not compression:
-        assert file_of([b"record 0", b"record 1", b"record 2"]) == path.read_bytes()
 
 
 def test_a_zlib_file_cannot_be_continued(path):
