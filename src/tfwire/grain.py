@@ -163,5 +163,4 @@ class _Iterator(grain.DatasetIterator["Value"]):
         self._loaded = dict(state)
 
     def close(self) -> None:
-        """Stops threads and closes files."""
         self._elements.close()

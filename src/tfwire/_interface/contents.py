@@ -223,17 +223,14 @@ class SampledFeatures:
 
     def of(self, name: str, *, is_list: bool) -> dict[str, ValueSample]:
         """The values of a feature, or of a feature list, by their kind."""
-        found: dict[str, ValueSample] = defaultdict(_new_sample)
+        most = _SAMPLED_RECORDS * _SAMPLED_VALUES
+        found: dict[str, ValueSample] = defaultdict(lambda: ValueSample(most))
         for values in self._values.get((is_list, name), ()):
             if isinstance(values, _Strings):
                 found["string"].add_strings(*values)
             else:
                 found["int64" if values.dtype == np.int64 else "float32"].add_numbers(values)
         return found
-
-
-def _new_sample() -> ValueSample:
-    return ValueSample(_SAMPLED_RECORDS * _SAMPLED_VALUES)
 
 
 def _features(record: bytes) -> _Features:

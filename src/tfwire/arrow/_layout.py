@@ -161,7 +161,6 @@ def _check_shape(field: TableField) -> None:
 
 
 def _table_field(key: Any, plan: Plan, binary_as: str, tensors: bool, part: bool) -> TableField:
-    """The field of a feature."""
     field, feature = plan.fields[key], plan.features[key]
     numbers = feature.dtype != string
     item = _NUMBERS[feature.dtype.name] if numbers else binary_as

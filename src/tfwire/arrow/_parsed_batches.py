@@ -217,7 +217,6 @@ class BatchSession(Session):
 
 
 def _utf8(name: str) -> bytes:
-    """A name of a file as UTF-8."""
     return name.encode("utf-8", "backslashreplace")
 
 

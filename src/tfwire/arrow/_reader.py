@@ -147,7 +147,6 @@ def read_inputs(
 
 
 def _is_plain_file(path: Any, detect: bool) -> bool:
-    """Whether a path leads to a regular file that is not compressed."""
     if is_url(path):
         return False
     source = open_regular(path)
@@ -301,20 +300,7 @@ def read_table(
         pyarrow.ArrowInvalid: A record does not fit.
         OSError: A file is damaged, or cannot be read.
     """
-    compression_type = either_word(compression_type, options, "auto")
-    reader = open_reader(
-        paths,
-        features,
-        columns=columns,
-        batch_size=batch_size,
-        num_threads=num_threads,
-        tensors=tensors,
-        binary_as=binary_as,
-        compression_type=compression_type,
-        on_corrupt=on_corrupt,
-        with_positions=with_positions,
-        storage_options=storage_options,
-    )
+    reader = open_reader(**locals())
     try:
         pyarrow: Any = import_module("pyarrow")
     except ImportError:

@@ -43,6 +43,11 @@ def of_numpy(dtype: np.dtype[Any]) -> DType:
     return to_dtype(dtype)
 
 
+def dtype_of(value: Any) -> DType:
+    """The dtype of bytes, or of what has one."""
+    return as_dtype(object if isinstance(value, bytes) else value.dtype)
+
+
 def numpy_dtype(dtype: Any) -> Any:
     """The numpy dtype of a dtype in any form, object for strings; None stays None."""
     return None if dtype is None else as_dtype(dtype).dtype
@@ -57,27 +62,21 @@ def _bfloat16() -> DType | None:
     return to_dtype(np.dtype(bfloat16))
 
 
-int8: DType
-int16: DType
-int32: DType
-uint8: DType
-uint16: DType
-uint32: DType
-uint64: DType
-float16: DType
-float64: DType
-complex64: DType
-complex128: DType
-half: DType
-double: DType
-int8, int16, int32 = (to_dtype(f"int{bits}") for bits in (8, 16, 32))
-uint8, uint16, uint32, uint64 = (to_dtype(f"uint{bits}") for bits in (8, 16, 32, 64))
-float16, float64 = to_dtype("float16"), to_dtype("float64")
-complex64, complex128 = to_dtype("complex64"), to_dtype("complex128")
+int8: DType = to_dtype("int8")
+int16: DType = to_dtype("int16")
+int32: DType = to_dtype("int32")
+uint8: DType = to_dtype("uint8")
+uint16: DType = to_dtype("uint16")
+uint32: DType = to_dtype("uint32")
+uint64: DType = to_dtype("uint64")
+float16: DType = to_dtype("float16")
+float64: DType = to_dtype("float64")
+complex64: DType = to_dtype("complex64")
+complex128: DType = to_dtype("complex128")
+half: DType = float16
+double: DType = float64
 bfloat16: DType | None = _bfloat16()
 boolean: DType = to_dtype("bool")
-half, double = float16, float64
-
 
 Array = np.ndarray[Any, Any]
 STRING = np.dtype(object)

@@ -379,7 +379,7 @@ def with_file_errors(function: Function) -> Function:
 
 @contextmanager
 def refusing_arguments(*kinds: type[Exception]) -> Iterator[None]:
-    """Raises numpy's errors of shapes, axes and indices as InvalidArgumentError.
+    """Raises numpy's errors of shapes, axes and indices as InvalidArgumentError. Also a decorator.
 
     Args:
         kinds: The exceptions to translate; by default all that numpy raises for arguments.
@@ -397,17 +397,6 @@ def refusing_arguments(*kinds: type[Exception]) -> Iterator[None]:
 def as_argument_error(error: Exception) -> Error:
     """An error of numpy as InvalidArgumentError."""
     return error if isinstance(error, Error) else InvalidArgumentError(str(error))
-
-
-def refusing_values(function: Function) -> Function:
-    """The function, raising ValueErrors as InvalidArgumentError, which is a ValueError too."""
-
-    @wraps(function)
-    def refusing(*args: Any, **kwargs: Any) -> Any:
-        with refusing_arguments(ValueError):
-            return function(*args, **kwargs)
-
-    return refusing  # type: ignore[return-value]
 
 
 errors: Namespace = Namespace(

@@ -252,23 +252,19 @@ class GFile(Explained):
     def _shown(self, data: bytes) -> Any:
         return data if self._binary else data.decode()
 
-    @with_file_errors
     def read(self, n: int = -1) -> Any:
         """``n`` bytes, or all that remain, as bytes or str."""
         file = self._ending() if n is None or n < 0 else self._open()
         return self._shown(file.read(n))
 
-    @with_file_errors
     def readline(self) -> Any:
         """The next line with its end, empty at the end of the file."""
         return self._shown(self._ending().readline())
 
-    @with_file_errors
     def readlines(self) -> list[Any]:
         """The remaining lines."""
         return list(self)
 
-    @with_file_errors
     def __iter__(self) -> Iterator[Any]:
         return map(self._shown, self._ending())
 
@@ -284,7 +280,6 @@ class GFile(Explained):
             raise StopIteration
         return line
 
-    @with_file_errors
     def write(self, file_content: Any) -> None:
         """Writes str (as UTF-8) or bytes."""
         if isinstance(file_content, str):
@@ -292,7 +287,6 @@ class GFile(Explained):
         data = memoryview(file_content)  # refuses other types before the file is emptied
         self._open(writing=True).write(data)
 
-    @with_file_errors
     def seek(self, offset: int | None = None, whence: int = 0, position: int | None = None) -> None:
         """Goes to a byte of the file."""
         file = self._opened()
@@ -301,7 +295,6 @@ class GFile(Explained):
         ):
             raise OutOfRangeError(f"{_path(self.name)}: sought beyond the end of the file")
 
-    @with_file_errors
     def tell(self) -> int:
         """The offset of the next byte."""
         place: int = self._opened().tell()
@@ -315,13 +308,11 @@ class GFile(Explained):
         """True."""
         return True
 
-    @with_file_errors
     def flush(self) -> None:
         """Hands written data to the operating system."""
         if self._file is not None:
             self._file.flush()
 
-    @with_file_errors
     def close(self) -> None:
         """Closes the file."""
         if self._file is not None:
@@ -337,6 +328,19 @@ class GFile(Explained):
     def __exit__(self, *exception: Any) -> None:
         self.close()
 
+
+for _name in (
+    "read",
+    "readline",
+    "readlines",
+    "__iter__",
+    "write",
+    "seek",
+    "tell",
+    "flush",
+    "close",
+):
+    setattr(GFile, _name, with_file_errors(getattr(GFile, _name)))
 
 io_gfile: Namespace = Namespace(
     "io.gfile",

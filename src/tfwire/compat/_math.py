@@ -137,14 +137,6 @@ def _make_reduction(name: str, function: Callable[..., Any], kinds: str) -> Any:
     return _named(call, name, "over some axes, or all of them")
 
 
-def _sum(array: Array, axes: Any, keepdims: bool) -> Any:
-    return array.sum(axes, array.dtype, keepdims=keepdims)
-
-
-def _prod(array: Array, axes: Any, keepdims: bool) -> Any:
-    return array.prod(axes, array.dtype, keepdims=keepdims)
-
-
 def _mean(array: Array, axes: Any, keepdims: bool) -> Any:
     """The mean; of integers, cut towards zero."""
     if array.dtype.kind in "fc":
@@ -170,8 +162,8 @@ def _extreme(name: str) -> Callable[[Array, Any, bool], Any]:
 REDUCTIONS = {
     f"reduce_{name}": _make_reduction(f"reduce_{name}", function, kinds)
     for name, (function, kinds) in {
-        "sum": (_sum, NUMBERS),
-        "prod": (_prod, NUMBERS),
+        "sum": (lambda array, axes, keep: array.sum(axes, array.dtype, keepdims=keep), NUMBERS),
+        "prod": (lambda array, axes, keep: array.prod(axes, array.dtype, keepdims=keep), NUMBERS),
         "mean": (_mean, NUMBERS),
         "max": (_extreme("max"), "iuf"),
         "min": (_extreme("min"), "iuf"),

@@ -256,7 +256,8 @@ def split(input: Any, sep: Any = None, maxsplit: int = -1, name: str | None = No
     Returns:
         For a scalar a vector; for a tensor of a higher rank a RaggedTensor with one more axis.
     """
-    array = to_array(input if not _is_empty(input) else np.empty(0, object), STRING)
+    is_empty = isinstance(input, (list, tuple)) and not input
+    array = to_array(np.empty(0, object) if is_empty else input, STRING)
     separator = None if sep is None else scalar_string(sep, "sep") or None
     return _ragged([_cut(string, separator, maxsplit) for string in array.flat], array.shape)
 
@@ -270,10 +271,6 @@ def _ragged(parts: list[list[bytes]], shape: tuple[int, ...]) -> Any:
     for axis in range(len(shape) - 1, 0, -1):
         ragged = tfw.RaggedTensor(ragged, _splits([shape[axis]] * math.prod(shape[:axis])))
     return RaggedTensor(ragged)
-
-
-def _is_empty(value: Any) -> bool:
-    return isinstance(value, (list, tuple)) and not value
 
 
 def _cut(string: bytes, separator: bytes | None, maxsplit: int) -> list[bytes]:

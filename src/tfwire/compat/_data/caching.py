@@ -15,7 +15,7 @@ import tfwire as tfw
 from tfwire import RaggedTensor, SparseTensor
 from tfwire._interface.messages import warn
 from tfwire._interface.pipelines import Replayed, Stage, stage_elements
-from tfwire.compat._constants import as_dtype
+from tfwire.compat._constants import dtype_of
 from tfwire.compat._data.fingerprints import IncomparableError, fingerprint
 from tfwire.compat._data.generators import Generating, as_path
 from tfwire.compat._errors import translating_files
@@ -121,7 +121,8 @@ def stored_file(folder: str) -> str:
 def load(path: str, epoch: str = "") -> Iterator[Any]:
     """The elements of a file."""
     for record in tfw.read_records(path, max_record_size=None):
-        yield _decode(record)
+        example = tfw.decode_example(record)
+        yield _unflatten(json.loads(example["structure"][0]), example.get("tensors", ()))
 
 
 def _kept(path: str, compression: Any, stage: Any, epoch: str) -> Iterator[Any]:
@@ -147,18 +148,13 @@ def _saving(
     os.makedirs(folder, exist_ok=True)
     with tfw.TFRecordWriter(path, compression, atomic=True, index=index) as writer:
         for element in elements:
-            writer.write(_encode(element))
+            tensors: list[bytes] = []
+            structure = json.dumps(_flatten(element, tensors))
+            writer.write({"structure": structure, "tensors": tensors})
             yield element
 
 
 # ---- An element as a record -------------------------------------------------------------------
-def _encode(element: Any) -> bytes:
-    tensors: list[bytes] = []
-    structure = json.dumps(_flatten(element, tensors))
-    found: bytes = tfw.encode_example({"structure": structure, "tensors": tensors})
-    return found
-
-
 def _flatten(element: Any, tensors: list[bytes]) -> Any:
     """The structure of an element; its serialized tensors are appended to a list."""
     if isinstance(element, dict):
@@ -175,13 +171,7 @@ def _flatten(element: Any, tensors: list[bytes]) -> Any:
     if isinstance(element, tuple):
         return {"tuple": [_flatten(value, tensors) for value in element]}
     tensors.append(tfw.serialize_tensor(element))
-    dtype = as_dtype(object if isinstance(element, bytes) else element.dtype)
-    return {"tensor": [len(tensors) - 1, dtype.name]}
-
-
-def _decode(record: bytes) -> Any:
-    example = tfw.decode_example(record)
-    return _unflatten(json.loads(example["structure"][0]), example.get("tensors", ()))
+    return {"tensor": [len(tensors) - 1, dtype_of(element).name]}
 
 
 def _unflatten(node: Any, tensors: Any) -> Any:

@@ -27,7 +27,6 @@ from tfwire.compat._errors import (
     OutOfRangeError,
     as_tensorflow,
     refusing_arguments,
-    refusing_values,
     translating_files,
 )
 from tfwire.compat._tensor import Tensor
@@ -348,7 +347,7 @@ for _name in (
     *("batch", "bucket_by_sequence_length", "group_by_window", "interleave", "padded_batch"),
     *("parse_example", "prefetch", "ragged_batch", "shard", "shuffle", "window"),
 ):
-    setattr(Dataset, _name, refusing_values(getattr(Dataset, _name)))
+    setattr(Dataset, _name, refusing_arguments(ValueError)(getattr(Dataset, _name)))
 
 
 def _spec_words(leaf: Any) -> str | None:

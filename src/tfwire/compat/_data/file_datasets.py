@@ -18,7 +18,7 @@ from tfwire._interface.messages import InvalidArgumentError, integer
 from tfwire._interface.pipelines import Replayed, paths_of
 from tfwire.compat._constants import to_numpy
 from tfwire.compat._data.dataset import AUTOTUNE, Dataset
-from tfwire.compat._errors import refusing_values, with_file_errors
+from tfwire.compat._errors import refusing_arguments, with_file_errors
 
 if TYPE_CHECKING:
     from tfwire.typing import CompressionType
@@ -102,7 +102,7 @@ class TextLineDataset(_FileDataset):
         buffer_size, num_parallel_reads: Accepted and ignored.
     """
 
-    @refusing_values
+    @refusing_arguments(ValueError)
     def __init__(
         self,
         filenames: Any,
@@ -127,7 +127,7 @@ class FixedLengthRecordDataset(_FileDataset):
         buffer_size, num_parallel_reads: Accepted and ignored.
     """
 
-    @refusing_values
+    @refusing_arguments(ValueError)
     def __init__(
         self,
         filenames: Any,
@@ -153,7 +153,7 @@ class TFRecordDataset(Dataset, tfw.TFRecordDataset):
 
     _further = Dataset
 
-    @refusing_values
+    @refusing_arguments(ValueError)
     def __init__(
         self,
         filenames: Any,

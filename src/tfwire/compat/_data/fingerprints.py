@@ -114,9 +114,6 @@ class _Digests:
                 return iter(parts(self, value))
         return self._reduced(value)
 
-    def _sequence(self, value: Any) -> Iterator[bytes]:
-        return self._all(value)
-
     def _set(self, value: Any) -> Iterator[bytes]:
         return iter(sorted(self._all(value)))
 
@@ -146,15 +143,6 @@ class _Digests:
             if name not in left_out:
                 yield self.of(name)
                 yield self.of(value)
-
-    def _path(self, value: Any) -> Iterator[Any]:
-        yield self.of(os.fspath(value))
-
-    def _partial(self, value: Any) -> Iterator[bytes]:
-        return self._all((value.func, value.args, value.keywords))
-
-    def _method(self, value: Any) -> Iterator[bytes]:
-        return self._all((value.__self__, value.__func__))
 
     def _named(self, value: Any) -> Iterator[Any]:
         """A function written in C, or a module: its name and version."""
@@ -260,8 +248,8 @@ class _Digests:
 # Of these types themselves; those derived from them may hold more.
 _EXACT: dict[type, Any] = {
     np.ndarray: _Digests._array,
-    list: _Digests._sequence,
-    tuple: _Digests._sequence,
+    list: _Digests._all,
+    tuple: _Digests._all,
     set: _Digests._set,
     frozenset: _Digests._set,
     dict: _Digests._mapping,
@@ -272,14 +260,14 @@ _PARTS: list[tuple[Any, Any]] = [
     (Stage, _Digests._stage),
     (Dataset, lambda digests, value: (digests.of(type(value)), digests.of(value._stage))),
     (np.generic, _Digests._array),
-    (partial, _Digests._partial),
+    (partial, lambda digests, value: digests._all((value.func, value.args, value.keywords))),
     (types.FunctionType, _Digests._function),
     (types.CodeType, _Digests._code),
-    (types.MethodType, _Digests._method),
+    (types.MethodType, lambda digests, value: digests._all((value.__self__, value.__func__))),
     ((types.BuiltinFunctionType, types.ModuleType, np.ufunc), _Digests._named),
     (type, _Digests._class),
     ((staticmethod, classmethod, property), _Digests._wrapped),
-    (os.PathLike, _Digests._path),
+    (os.PathLike, lambda digests, value: (digests.of(os.fspath(value)),)),
     (TFRecordFiles, lambda digests, files: digests._all(files.paths)),
 ]
 

@@ -70,12 +70,7 @@ class Generating(Explained, tfw.Dataset[Any]):
     def _hidden(self, structure: Any) -> Any:
         return map_structure(self._hide, structure)
 
-    def _opening(self, map_func: Callable[..., Any]) -> Callable[[Any, str], Iterator[Any]]:
-        """Opens the dataset that a function makes of an element."""
-        return partial(_open_inner, self._calling(map_func))
-
     def _listed(self, values: list[Any], spec: Any = None) -> Any:
-        """A dataset of values in memory."""
         made = self._further or type(self)
         return made._source("list", listed, values, length=len(values), spec=spec)
 
@@ -96,7 +91,7 @@ def _arranged(structure: Any, parts: Any) -> Any:
 
 # ---- Arguments ----------------------------------------------------------------------------------
 # Functions of modules and methods, no closures: pipelines pickle with their functions.
-def _open_inner(call: Callable[[Any], Any], element: Any, epoch: str) -> Iterator[Any]:
+def open_inner(call: Callable[[Any], Any], element: Any, epoch: str) -> Iterator[Any]:
     inner = call(element)
     require_dataset("the result of map_func", inner)
     return stage_elements(inner._stage, epoch)
@@ -236,7 +231,6 @@ def tolerant_filter(
 
 
 def passed(epoch: str, source: Elements) -> Elements:
-    """The elements."""
     return source
 
 
@@ -338,7 +332,6 @@ def numbers(start: int, step: int, dtype: Any, epoch: str) -> Elements:
 
 
 def repeated(value: Any, epoch: str) -> Elements:
-    """One value, endlessly."""
     return repeat(value)
 
 
@@ -358,5 +351,4 @@ def counted(expected: int, epoch: str, source: Elements) -> Elements:
 
 
 def listed(values: list[Any], epoch: str) -> Elements:
-    """Values in memory."""
     return iter(values)

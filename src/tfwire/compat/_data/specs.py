@@ -29,7 +29,7 @@ from tfwire._interface.pipelines import (
     stage_elements,
     zip_structures,
 )
-from tfwire.compat._constants import as_dtype, numpy_dtype, to_numpy
+from tfwire.compat._constants import as_dtype, dtype_of, numpy_dtype, to_numpy
 from tfwire.compat._data.generators import Arranged
 from tfwire.compat._errors import DtypeError, Explained, translating_files
 from tfwire.compat._tensor import TensorShape
@@ -61,7 +61,7 @@ class TensorSpec(Explained):
     def from_tensor(cls, tensor: Any, name: str | None = None) -> TensorSpec:
         """The spec of a tensor."""
         value = to_numpy(tensor)
-        return cls(np.shape(value), _leaf_dtype(value), name)
+        return cls(np.shape(value), dtype_of(value), name)
 
     @classmethod
     def from_spec(cls, spec: Any, name: str | None = None) -> TensorSpec:
@@ -178,17 +178,13 @@ def leaf_spec(leaf: Any) -> Any:
     """The spec of a leaf: of a tensor, a SparseTensor, a RaggedTensor or a dataset."""
     plain = getattr(leaf, "plain", leaf)
     if isinstance(plain, tfw.SparseTensor):
-        return SparseTensorSpec(plain.shape, _leaf_dtype(plain.values))
+        return SparseTensorSpec(plain.shape, dtype_of(plain.values))
     if isinstance(plain, tfw.RaggedTensor):
         splits = plain.row_splits.dtype
         return RaggedTensorSpec(plain.shape, plain.dtype, plain.ragged_rank, splits)
     if hasattr(leaf, "as_numpy_iterator"):
         return DatasetSpec(leaf.element_spec)
     return TensorSpec.from_tensor(leaf)
-
-
-def _leaf_dtype(value: Any) -> Any:
-    return np.dtype(object) if isinstance(value, bytes) else value.dtype
 
 
 # ---- Specs of pipelines -----------------------------------------------------------------------
@@ -322,7 +318,6 @@ def _is_known(spec: Any) -> bool:
 
 
 def _common(first: Any, *others: Any) -> Any:
-    """The spec of two values."""
     for other in others:
         text, second = described(first), described(other)
         joined = text and second and joined_specs([text, second])
@@ -335,12 +330,13 @@ def _common(first: Any, *others: Any) -> Any:
 
 def of_types(types: Any, shapes: Any) -> Any:
     """The signature of the older arguments: types, and shapes or None."""
-    types = map_structure(as_dtype, types)
-    if shapes is None:
-        return map_structure(lambda dtype: TensorSpec(None, dtype), types)
-    return zip_structures(
-        lambda dtype, leaf: TensorSpec(leaf.shape, dtype), types, _shape_leaves(shapes, types)
-    )
+    if isinstance(types, dict):
+        return {key: of_types(types[key], None if shapes is None else shapes[key]) for key in types}
+    if isinstance(types, tuple):
+        each = [None] * len(types) if shapes is None else shapes
+        specs = [of_types(*pair) for pair in zip(types, each, strict=True)]
+        return type(types)(*specs) if hasattr(types, "_fields") else tuple(specs)
+    return TensorSpec(shapes, types)
 
 
 def check_signature(signature: Any) -> None:
@@ -355,22 +351,6 @@ def check_signature(signature: Any) -> None:
                 "`output_signature` must hold specs such as tf.TensorSpec, in tuples and dicts, "
                 f"found {type(spec).__name__}"
             )
-
-
-class _ShapeLeaf:
-    """A shape as a leaf: a tuple would be structure."""
-
-    def __init__(self, shape: Any) -> None:
-        self.shape = TensorShape(shape)
-
-
-def _shape_leaves(shapes: Any, types: Any) -> Any:
-    """Shapes in the structure of types."""
-    if isinstance(types, dict):
-        return {key: _shape_leaves(shapes[key], types[key]) for key in types}
-    if isinstance(types, tuple):
-        return tuple(_shape_leaves(s, t) for s, t in zip(shapes, types, strict=True))
-    return _ShapeLeaf(shapes)
 
 
 def convert(signature: Any, element: Any) -> Any:

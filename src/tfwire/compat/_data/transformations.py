@@ -22,14 +22,13 @@ from tfwire._interface.pipelines import (
     num_cpus,
     zip_structures,
 )
-from tfwire.compat._constants import as_dtype, to_numpy
+from tfwire.compat._constants import dtype_of, to_numpy
 from tfwire.compat._data import generators, specs
 from tfwire.compat._data.caching import Keeping
 from tfwire.compat._data.generators import as_seed, require_dataset, scalar_bool, scalar_integer
 from tfwire.compat._data.grouping import Grouping
 from tfwire.compat._errors import Explained, refusing_arguments
 from tfwire.compat._tensor import Tensor
-from tfwire.typing import DType
 
 
 class _Settings(Explained):
@@ -151,7 +150,8 @@ class FurtherTransformations(Grouping, Keeping):
     def flat_map(self: P, map_func: Callable[..., Any], name: str | None = None) -> P:
         """The elements of the datasets that ``map_func`` makes, one dataset after another."""
         check_callable("map_func", map_func)
-        return self._generated("flat_map", generators.flat_map, self._opening(map_func))
+        opening = partial(generators.open_inner, self._calling(map_func))
+        return self._generated("flat_map", generators.flat_map, opening)
 
     def interleave(
         self: P,
@@ -332,17 +332,13 @@ def _next_state(function: str, state: Any, following: Any) -> Any:
     """A state that a function returned; it must have the structure and dtypes of the one before."""
 
     def checked(before: Any, after: Any) -> Any:
-        expected, found = _leaf_dtype(before), _leaf_dtype(after)
+        expected, found = dtype_of(before), dtype_of(after)
         if expected != found:
             raise TypeError(f"`{function}` must return a state of {expected!r}, found {found!r}")
         return after
 
     with refusing_arguments(ValueError):
         return zip_structures(checked, state, following)
-
-
-def _leaf_dtype(leaf: Any) -> DType:
-    return as_dtype(object if isinstance(leaf, bytes) else leaf.dtype)
 
 
 # ---- ignore_errors ------------------------------------------------------------------------------

@@ -287,12 +287,10 @@ class _Elements:
         self._lock = RLock()
 
     def put(self, *components: Any) -> None:
-        """Adds an element."""
         _check_shapes([value.shape for value in components], self.store.shapes, many=False)
         self._add([list(components)])
 
     def put_rows(self, *columns: Any) -> None:
-        """Adds the rows of tensors."""
         _check_shapes([value.shape for value in columns], self.store.shapes, many=True)
         self._add([[value[i] for value in columns] for i in range(len(columns[0]))])
 
@@ -332,15 +330,12 @@ class _Elements:
         return len(self._rows) < count and not self._closed
 
     def size(self) -> Tensor:
-        """The number of elements."""
         return Tensor(np.int32(len(self._rows)), np.int32)
 
     def is_closed(self) -> Tensor:
-        """Whether it is closed."""
         return Tensor(self._closed)
 
     def end(self, cancel_pending_enqueues: bool) -> None:
-        """Closes the queue."""
         with self._lock:
             if self._closed and not cancel_pending_enqueues:
                 raise CancelledError(f"Queue '{self.store.name}' is already closed.")
