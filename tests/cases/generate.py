@@ -25,7 +25,7 @@ sys.path.insert(0, str(Path(__file__).parents[1]))
 import tensorflow as tf
 
 from cases import differences, reference
-from cases.results import build_spec, error_feature, plain_dict, reason
+from cases.results import call, error_feature, plain_dict, reason
 from cases.sequences import sequence_cases
 from cases.table import Case, example_cases
 
@@ -48,20 +48,8 @@ class Io:
     SparseFeature = tf.io.SparseFeature
 
 
-def call(case: Case) -> list[dict[str, Any]]:
-    """The dicts that TensorFlow's function for this case returns."""
-    messages = [bytes.fromhex(message) for message in case["serialized"]]
-    spec = build_spec(Io, case["spec"])
-    if case["call"] == "single":
-        return [tf.io.parse_single_example(messages[0], spec)]
-    if case["call"] == "batch":
-        names = case.get("example_names")
-        return [tf.io.parse_example(tf.constant(messages, tf.string), spec, example_names=names)]
-    lists = build_spec(Io, case["lists"])
-    if case["call"] == "sequence single":
-        return list(tf.io.parse_single_sequence_example(messages[0], spec or None, lists or None))
-    serialized = tf.constant(messages, tf.string)
-    return list(tf.io.parse_sequence_example(serialized, spec or None, lists or None))
+def strings(messages: list[bytes]) -> Any:
+    return tf.constant(messages, tf.string)
 
 
 def answer(case: Case) -> dict[str, Any]:
@@ -70,7 +58,7 @@ def answer(case: Case) -> dict[str, Any]:
     The message is not kept: it may hold the whole record.
     """
     try:
-        return {"values": [plain_dict(values) for values in call(case)]}
+        return {"values": [plain_dict(values) for values in call(Io, tf.io, case, strings)]}
     except Exception as error:  # every class is an answer
         text = str(error)
         return {"error": type(error).__name__, "reason": reason(text), "key": error_feature(text)}

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 import tfwire as tfw
-from cases.results import build_spec, plain_dict
+from cases.results import call, plain_dict
 from helpers.paths import CASES
 
 
@@ -33,24 +33,10 @@ def load() -> Iterator[dict[str, Any]]:
             yield from map(json.loads, lines)
 
 
-def call(case: dict[str, Any]) -> list[dict[str, Any]]:
-    """The dicts that tfwire's function for this case returns."""
-    messages = [bytes.fromhex(message) for message in case["serialized"]]
-    spec = build_spec(Io, case["spec"])
-    if case["call"] == "single":
-        return [tfw.parse_single_example(messages[0], spec)]
-    if case["call"] == "batch":
-        return [tfw.parse_example(messages, spec, example_names=case.get("example_names"))]
-    lists = build_spec(Io, case["lists"])
-    if case["call"] == "sequence single":
-        return list(tfw.parse_single_sequence_example(messages[0], spec or None, lists or None))
-    return list(tfw.parse_sequence_example(messages, spec or None, lists or None))
-
-
 def answer(case: dict[str, Any]) -> dict[str, Any]:
     """What tfwire answers, in the form of the table."""
     try:
-        return {"values": [plain_dict(values) for values in call(case)]}
+        return {"values": [plain_dict(values) for values in call(Io, tfw, case)]}
     except tfw.ParseError as error:
         return {"error": "ParseError", "reason": error.reason, "key": error.feature}
     except (ValueError, TypeError) as error:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -31,6 +32,24 @@ def build_feature(io: Any, fields: dict[str, Any]) -> Any:
 def build_partition(cls: Any, partition: list[Any]) -> Any:
     kind, argument = partition
     return getattr(cls, kind)(argument)
+
+
+def call(
+    io: Any, library: Any, case: dict[str, Any], vector: Callable[[list[bytes]], Any] = list
+) -> list[dict[str, Any]]:
+    """The dicts that a library's function for this case returns; it takes messages as a vector."""
+    messages = [bytes.fromhex(message) for message in case["serialized"]]
+    spec = build_spec(io, case["spec"])
+    if case["call"] == "single":
+        return [library.parse_single_example(messages[0], spec)]
+    if case["call"] == "batch":
+        names = case.get("example_names")
+        return [library.parse_example(vector(messages), spec, example_names=names)]
+    lists = build_spec(io, case["lists"])
+    specs = spec or None, lists or None
+    if case["call"] == "sequence single":
+        return list(library.parse_single_sequence_example(messages[0], *specs))
+    return list(library.parse_sequence_example(vector(messages), *specs))
 
 
 def plain_default(value: Any) -> Any:

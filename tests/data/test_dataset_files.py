@@ -18,13 +18,6 @@ def files(tmp_path):
     return NumberedFiles(tmp_path, (2, 0, 3)).plain
 
 
-def test_records_of_several_files(files):
-    assert 5 == sum(1 for _ in TFRecordDataset(files))
-    assert 2 == sum(1 for _ in TFRecordDataset(str(files[0])))
-    parsed = TFRecordDataset(files).parse_example(SPEC)
-    assert [0, 1, 2, 3, 4] == [int(row["n"]) for row in parsed]
-
-
 def test_parallel_reads_take_files_in_turn(files):
     """The second is empty: its turn is lost, and the third takes its place in the next round."""
     parsed = TFRecordDataset(files, num_parallel_reads=2).parse_example(SPEC)
@@ -63,15 +56,6 @@ def test_batches_of_files_are_parsed_without_an_object_per_record(
 
 def parsed_list(records):
     return tfw.parse_example(records, SPEC)
-
-
-def test_parsing_and_batching_commute(files):
-    """parse_example before batch is parsed by the batch all the same."""
-    before = TFRecordDataset(files).parse_example(SPEC).batch(2)
-    after = TFRecordDataset(files).batch(2).parse_example(SPEC)
-    expected = [[0, 1], [2, 3], [4]]
-    assert expected == [batch["n"].tolist() for batch in before]
-    assert expected == [batch["n"].tolist() for batch in after]
 
 
 @pytest.mark.parametrize("shuffle", [False, True])

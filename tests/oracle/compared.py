@@ -2,12 +2,31 @@
 
 from __future__ import annotations
 
+from contextlib import contextmanager, suppress
+
 import numpy as np
 import tensorflow
 
 import tfwire.compat
 
 LIBRARIES = (tensorflow, tfwire.compat)
+
+
+@contextmanager
+def queues(library, session):
+    """Runs the queues of a graph's session; gives their coordinator and threads, which end with the
+    block, whatever error they had."""
+    v1 = library.compat.v1
+    with suppress(library.errors.OpError):
+        session.run(v1.local_variables_initializer())
+    coordinator = v1.train.Coordinator()  # else errors end TensorFlow's threads
+    threads = v1.train.start_queue_runners(session, coordinator)
+    try:
+        yield coordinator, threads
+    finally:
+        coordinator.request_stop()
+        with suppress(library.errors.OpError):
+            coordinator.join(threads)
 
 
 def outcome(run, library):

@@ -1,11 +1,11 @@
 """The rows of "tfwire.compat: datasets and queues" in docs/differences.md, a test each."""
 
 import gzip
-from contextlib import suppress
 
 import numpy as np
 import pytest
 import tensorflow as tf
+from compared import queues
 
 import tfwire
 import tfwire.compat as tfc
@@ -269,27 +269,13 @@ def in_session(lib, build, use):
     """What a function of a session and fetches gives, with started queues."""
     with lib.Graph().as_default():
         fetches = build(lib.compat.v1)
-        with lib.compat.v1.Session() as session:
-            session.run(lib.compat.v1.local_variables_initializer())
-            coordinator = lib.compat.v1.train.Coordinator()
-            threads = lib.compat.v1.train.start_queue_runners(session, coordinator)
-            try:
-                return use(session, fetches), threads
-            finally:
-                coordinator.request_stop()
-                with suppress(lib.errors.OpError):
-                    coordinator.join(threads)
+        with lib.compat.v1.Session() as session, queues(lib, session) as (_, threads):
+            return use(session, fetches), threads
 
 
 def records(v1, *paths):
     queue = v1.train.string_input_producer(list(map(str, paths)), num_epochs=1, shuffle=False)
     return v1.TFRecordReader().read(queue)[1]
-
-
-@pytest.fixture
-def path(tmp_path):
-    tfwire.write_records(tmp_path / "three", [b"first", b"second", b"third"])
-    return tmp_path / "three"
 
 
 def test_queue_threads(path):

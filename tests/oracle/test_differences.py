@@ -49,13 +49,6 @@ def test_every_difference_has_a_row_and_every_row_a_test():
     assert {*PATTERNS, "process-dies"} | tests == set(rows)
 
 
-@pytest.fixture
-def path(tmp_path):
-    """A file of three records."""
-    tfw.write_records(tmp_path / "three", [b"first", b"second", b"third"])
-    return tmp_path / "three"
-
-
 # ---- Parsing messages: who looks into what ------------------------------------------------------
 
 

@@ -4,13 +4,12 @@ from __future__ import annotations
 
 import gzip
 import warnings
-from contextlib import suppress
 from pathlib import Path
 
 import numpy as np
 import pytest
 import tensorflow
-from compared import LIBRARIES
+from compared import LIBRARIES, queues
 
 from tfwire.compat import errors
 
@@ -98,16 +97,8 @@ def in_session(build):
     def run(tf):
         with tf.Graph().as_default(), tf.compat.v1.Session() as session:
             fetched = build(tf, tf.compat.v1)
-            with suppress(tf.errors.OpError):
-                session.run(tf.compat.v1.local_variables_initializer())
-            coordinator = tf.compat.v1.train.Coordinator()  # else errors end TensorFlow's threads
-            threads = tf.compat.v1.train.start_queue_runners(session, coordinator)
-            try:
+            with queues(tf, session):
                 session.run(fetched)
-            finally:
-                coordinator.request_stop()
-                with suppress(tf.errors.OpError):
-                    coordinator.join(threads)
 
     return run
 

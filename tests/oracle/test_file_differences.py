@@ -24,13 +24,6 @@ def dataset_records(path, compression=None):
     return list(tf.data.TFRecordDataset([str(path)], compression).as_numpy_iterator())
 
 
-@pytest.fixture
-def path(tmp_path):
-    """A file of three records."""
-    tfw.write_records(tmp_path / "three", [b"first", b"second", b"third"])
-    return tmp_path / "three"
-
-
 # ---- Reading files --------------------------------------------------------------------------
 
 

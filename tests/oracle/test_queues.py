@@ -9,6 +9,7 @@ import random
 import numpy as np
 import pytest
 import tensorflow
+from compared import queues
 
 import tfwire
 import tfwire.compat
@@ -39,21 +40,13 @@ def run(tf, build, limit=40):
     with tf.Graph().as_default():
         fetches = build(tf.compat.v1)
         with tf.compat.v1.Session() as session:
-            session.run(
-                tf.group(
-                    tf.compat.v1.global_variables_initializer(),
-                    tf.compat.v1.local_variables_initializer(),
-                )
-            )
-            coordinator = tf.compat.v1.train.Coordinator()
-            threads = tf.compat.v1.train.start_queue_runners(session, coordinator)
-            try:
-                while not coordinator.should_stop() and len(found) < limit:
-                    found.append(session.run(fetches))
-            except tf.errors.OutOfRangeError:
-                found.append("end")
-            coordinator.request_stop()
-            coordinator.join(threads)
+            session.run(tf.compat.v1.global_variables_initializer())
+            with queues(tf, session) as (coordinator, _):
+                try:
+                    while not coordinator.should_stop() and len(found) < limit:
+                        found.append(session.run(fetches))
+                except tf.errors.OutOfRangeError:
+                    found.append("end")
     return [plain(values) for values in found]
 
 

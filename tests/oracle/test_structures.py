@@ -6,11 +6,11 @@ from types import SimpleNamespace
 import numpy as np
 import pytest
 import tensorflow
+from compared import LIBRARIES
 
 import tfwire
 import tfwire.compat
 
-LIBRARIES = tensorflow, tfwire.compat
 Point = namedtuple("Point", "x y")
 
 

@@ -200,20 +200,6 @@ def test_a_parser_keeps_what_it_was_made_of(make):
         assert [3, 4] == (result if isinstance(result, dict) else result[0])["x"].tolist()
 
 
-def test_an_unchanged_specification_is_compiled_once():
-    features = {
-        "a": tfw.FixedLenFeature([2], tfw.int64, [1, 2]),
-        "b": tfw.FixedLenFeature([], tfw.float32, np.array([0.5])),
-        "c": tfw.VarLenFeature(tfw.string),
-        "s": tfw.SparseFeature(["i"], "i", tfw.int64, [2]),
-        "r": tfw.RaggedFeature(tfw.int64, "r", [tfw.RaggedFeature.RowSplits("q")]),
-    }
-    with compilations() as made:
-        tfw.parse_single_example(MESSAGE, features)
-        tfw.parse_single_example(MESSAGE, features)
-    assert len(made) == 1
-
-
 def test_a_feature_that_makes_up_its_fields_is_asked_at_every_call():
     """What it says then holds for the whole call."""
     sizes = []
