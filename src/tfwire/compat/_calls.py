@@ -76,7 +76,7 @@ def accepting(function: Callable[..., Any], **names: str | None) -> Callable[...
     return call
 
 
-def signed(
+def with_signature(
     function: Callable[..., Any],
     name: str,
     parameters: tuple[str, str],
