@@ -10,6 +10,8 @@
  * Nothing unusual is handled here. Damage, a record that does not fit the columns, or one that is
  * longer than the buffer ends the call at that record. All records before it are in the columns.
  */
+#include "files/read_columns.h"
+
 #include "parse/cells.h"
 #include "records/describe.h"
 #include "records/read_at.h"
@@ -63,7 +65,7 @@ static int append_bytes(tfw_stretch *s, size_t len, tfw_error *error) {
 }
 
 /* What is wrong with a record that takes needed bytes, of which the file has some. */
-static tfw_error cut_off(uint64_t needed, size_t have) {
+static tfw_error cut_off(uint64_t needed, uint64_t have) {
     tfw_error found;
     tfwi_fail(&found, TFW_E_TRUNCATED, "");
     found.expected = tfwi_saturated(needed);
@@ -76,6 +78,11 @@ static tfw_error cut_off(uint64_t needed, size_t have) {
 static int report_damage(const tfw_stretch *s, tfw_error found, size_t at, size_t record,
                          tfw_error *error) {
     return tfwi_report_damage(error, found, s->buffer + at, record, s->offset + (at - s->begin));
+}
+
+int tfwi_report_cut(const tfw_stretch *s, uint64_t needed, uint64_t there, size_t record,
+                    tfw_error *error) {
+    return report_damage(s, cut_off(needed, there), s->begin, record, error);
 }
 
 /* ---- Finding the end of a unit -------------------------------------------------------------- */
@@ -134,17 +141,8 @@ int tfw_read_ahead(tfw_stretch *s, size_t max_records, size_t *out_count, tfw_er
 
 /* ---- Records to columns --------------------------------------------------------------------- */
 
-typedef struct reading {
-    tfw_columns *context;
-    tfw_columns *lists;
-    tfw_stretch *s;
-    unsigned flags;
-    tfw_tally *tally;
-    size_t done;
-} reading;
-
-static int parse_records(const reading *r, const tfw_span *spans, size_t count, size_t *out_done,
-                         tfw_error *error) {
+static int parse_records(const tfwi_reading *r, const tfw_span *spans, size_t count,
+                         size_t *out_done, tfw_error *error) {
     const uint8_t *data = r->s->buffer + r->s->begin;
     const size_t len = r->s->end - r->s->begin;
     if ((r->flags & TFW_SEQUENCE) == 0) {
@@ -154,17 +152,43 @@ static int parse_records(const reading *r, const tfw_span *spans, size_t count, 
                               r->flags & ~(unsigned)TFW_SEQUENCE, out_done, error);
 }
 
+/* Makes room to note the records of a piece. */
+static bool reserve_notes(const tfwi_reading *r, size_t count) {
+    return (r->offsets == NULL || TFWI_RESERVE_MORE(*r->offsets, count)) &&
+           (r->spans == NULL || TFWI_RESERVE_MORE(*r->spans, count));
+}
+
+static void note_records(const tfwi_reading *r, const tfw_span *spans, size_t count) {
+    const tfw_stretch *s = r->s;
+    if (r->lengths != NULL) {
+        tfw_span_lengths(spans, count, &r->lengths[0], &r->lengths[1]);
+    }
+    for (size_t i = 0; i < count && r->offsets != NULL; i++) {
+        r->offsets->of[r->offsets->count++] = s->offset + spans[i].offset - TFW_HEADER_SIZE;
+    }
+    for (size_t i = 0; i < count && r->spans != NULL; i++) {
+        r->spans->of[r->spans->count++] = (tfw_span){s->begin + spans[i].offset, spans[i].length};
+    }
+}
+
 /* Parses the records of a piece, and goes past those that fit. */
-static int take_records(reading *r, const tfw_span *spans, size_t count, tfw_error *error) {
+static int take_records(tfwi_reading *r, const tfw_span *spans, size_t count, tfw_error *error) {
     tfw_stretch *s = r->s;
-    size_t done = 0;
-    int status = parse_records(r, spans, count, &done, error);
+    size_t done = count;
+    int status = reserve_notes(r, count) ? TFW_OK : TFW_E_MEMORY;
+    if (status != TFW_OK) {
+        tfwi_fail(error, status, "out of memory");
+        done = 0;
+    } else if (r->context != NULL || (r->flags & TFW_SEQUENCE) != 0) {
+        status = parse_records(r, spans, count, &done, error);
+    }
     if (done != 0) {
         const tfw_span *last = &spans[done - 1];
         const size_t size = (size_t)(last->offset + last->length) + TFW_FOOTER_SIZE;
         if (r->tally != NULL) {
             (void)tfw_tally_block(r->tally, s->buffer + s->begin, size, s->flags, NULL);
         }
+        note_records(r, spans, done);
         s->begin += size;
         s->offset += size;
         r->done += done;
@@ -178,11 +202,13 @@ static int take_records(reading *r, const tfw_span *spans, size_t count, tfw_err
 /* Gets more of the incomplete record at begin, which takes needed bytes as far as known. The bytes
  * present move to the front, so that the same memory is reused while it is in the cache. A long
  * record is read up to its end and the next header, so that little has to be moved. */
-static int read_on(reading *r, uint64_t needed, tfw_error *error) {
+static int read_on(tfwi_reading *r, uint64_t needed, tfw_error *error) {
     tfw_stretch *s = r->s;
     const size_t have = s->end - s->begin;
+    const bool moves = s->fd >= 0 && r->spans == NULL;
+    const size_t most = moves ? s->capacity : s->capacity - s->begin;
     size_t wanted = PIECE;
-    if (needed > s->capacity && s->fd >= 0) {
+    if (needed > most && s->fd >= 0) {
         tfwi_fail(error, TFW_NEED_SPACE, "");
         TFWI_SET(error, expected, tfwi_saturated(needed));
         return TFW_NEED_SPACE;
@@ -190,7 +216,7 @@ static int read_on(reading *r, uint64_t needed, tfw_error *error) {
     if (needed > UNMOVED_RECORD) {
         wanted = (size_t)needed - have + TFW_HEADER_SIZE;
     }
-    if (s->fd >= 0 && (have < UNMOVED_RECORD || s->capacity - s->end < wanted)) {
+    if (moves && (have < UNMOVED_RECORD || s->capacity - s->end < wanted)) {
         memmove(s->buffer, s->buffer + s->begin, have);
         s->begin = 0;
         s->end = have;
@@ -206,7 +232,7 @@ static int read_on(reading *r, uint64_t needed, tfw_error *error) {
     return status;
 }
 
-static int read_columns(reading *r, size_t max_records, tfw_error *error) {
+int tfwi_read_records(tfwi_reading *r, size_t max_records, tfw_error *error) {
     tfw_span spans[PARSED_SPANS];
     tfw_stretch *s = r->s;
     size_t reach = PIECE; /* more for a record that is longer */
@@ -263,11 +289,12 @@ static int check_call(const tfw_columns *context, const tfw_columns *lists,
 int tfw_read_columns(tfw_columns *context, tfw_columns *lists, tfw_stretch *stretch,
                      size_t max_records, unsigned flags, tfw_tally *tally, size_t *out_done,
                      tfw_error *error) {
-    reading r = {.context = context, .lists = lists, .s = stretch, .flags = flags, .tally = tally};
+    tfwi_reading r = {.s = stretch, .context = context, .lists = lists, .flags = flags,
+                      .tally = tally};
     *out_done = 0;
     int status = check_call(context, lists, stretch, flags, error);
     if (status == TFW_OK) {
-        status = read_columns(&r, max_records, error);
+        status = tfwi_read_records(&r, max_records, error);
     }
     *out_done = r.done;
     return status;

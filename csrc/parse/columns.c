@@ -205,6 +205,93 @@ void tfwi_columns_expect(tfw_columns *columns, uint64_t records) {
     }
 }
 
+/* ---- Records of other columns --------------------------------------------------------------- */
+
+/* What some records have in a column: which cells, values and bytes. */
+typedef struct extent {
+    uint64_t cells[2], values[2], bytes[2];
+} extent;
+
+static uint64_t cells_before(const tfwi_column *column, uint64_t record) {
+    return column->lists ? (uint64_t)column->steps.of[record] : record;
+}
+
+static uint64_t values_before(const tfwi_column *column, uint64_t cell) {
+    return column->variable ? (uint64_t)column->splits.of[cell] : cell * column->count;
+}
+
+static uint64_t bytes_before(const tfwi_column *column, uint64_t value) {
+    return column->kind == TFW_BYTES ? (uint64_t)column->offsets.of[value]
+                                     : value * column->value_size;
+}
+
+static extent extent_of(const tfwi_column *column, uint64_t first, uint64_t end) {
+    extent e;
+    for (int i = 0; i < 2; i++) {
+        e.cells[i] = cells_before(column, i == 0 ? first : end);
+        e.values[i] = values_before(column, e.cells[i]);
+        e.bytes[i] = bytes_before(column, e.values[i]);
+    }
+    return e;
+}
+
+static uint64_t size_of(const uint64_t bounds[2]) { return bounds[1] - bounds[0]; }
+
+/* Appends offsets (begin, end] of an array to those up to at, which go on from there. */
+static void append_offsets(int64_t *out, uint64_t at, const int64_t *from, uint64_t begin,
+                           uint64_t end) {
+    const int64_t shift = out[at] - from[begin];
+    for (uint64_t i = begin; i < end; i++) {
+        out[++at] = from[i + 1] + shift;
+    }
+}
+
+static bool reserve_extent(tfwi_column *column, const extent *at, const extent *e,
+                           uint64_t records) {
+    const uint64_t cells = at->cells[1] + size_of(e->cells);
+    const uint64_t values = at->values[1] + size_of(e->values);
+    return (!column->lists || TFWI_RESERVE(column->steps, records + 1)) &&
+           (!column->variable || TFWI_RESERVE(column->splits, cells + 1)) &&
+           (column->kind != TFW_BYTES || TFWI_RESERVE(column->offsets, values + 1)) &&
+           TFWI_RESERVE(column->values, at->bytes[1] + size_of(e->bytes));
+}
+
+static bool append_column(tfwi_column *column, uint64_t records, const tfwi_column *from,
+                          size_t first, size_t end) {
+    const extent e = extent_of(from, first, end), at = extent_of(column, records, records);
+    if (!reserve_extent(column, &at, &e, records + (end - first))) {
+        return false;
+    }
+    if (size_of(e.bytes) != 0) {
+        memcpy(column->values.of + at.bytes[1], from->values.of + e.bytes[0],
+               (size_t)size_of(e.bytes));
+    }
+    if (column->kind == TFW_BYTES) {
+        append_offsets(column->offsets.of, at.values[1], from->offsets.of, e.values[0],
+                       e.values[1]);
+    }
+    if (column->variable) {
+        append_offsets(column->splits.of, at.cells[1], from->splits.of, e.cells[0], e.cells[1]);
+    }
+    if (column->lists) {
+        append_offsets(column->steps.of, records, from->steps.of, first, end);
+    }
+    return true;
+}
+
+int tfwi_columns_append(tfw_columns *columns, const tfw_columns *from, size_t first, size_t end,
+                        tfw_error *error) {
+    int status = tfwi_columns_prepare(columns, end - first, error);
+    for (size_t i = 0; i < columns->count && status == TFW_OK; i++) {
+        if (!append_column(&columns->columns[i], columns->records, &from->columns[i], first,
+                           end)) {
+            status = tfwi_fail(error, TFW_E_MEMORY, "out of memory");
+        }
+    }
+    columns->records += status == TFW_OK ? end - first : 0;
+    return status;
+}
+
 /* ---- Errors --------------------------------------------------------------------------------- */
 
 static const char *misfit_text(int status) {

@@ -67,6 +67,11 @@ struct tfw_columns {
 /* Whether the columns can take count records more; reserves what is written per record. */
 int tfwi_columns_prepare(tfw_columns *columns, size_t count, tfw_error *error);
 
+/* Appends records [first, end) of other columns, which are of the same schema, were made with the
+ * same flags, and have been peeked at. REQUIRES: none is bound, and absence is not noted. */
+int tfwi_columns_append(tfw_columns *columns, const tfw_columns *from, size_t first, size_t end,
+                        tfw_error *error);
+
 /* Makes room for that many records like those held, where memory allows. For callers that know how
  * many will come: an array that grows by doubling is moved again and again. */
 void tfwi_columns_expect(tfw_columns *columns, uint64_t records);
