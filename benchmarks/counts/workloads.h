@@ -10,7 +10,10 @@
 #define COUNT_RECORDS 512
 #endif
 enum { RECORDS = COUNT_RECORDS, MOST_INPUTS = 40, SEQUENCE_STEPS = 20, FRAME_VALUES = 64 };
-enum { ROOM = 4 << 20 }; /* bytes, enough for the records of any workload */
+#ifndef COUNT_ROOM
+#define COUNT_ROOM (4 << 20) /* bytes, enough for the records of any workload */
+#endif
+enum { ROOM = COUNT_ROOM };
 
 /* Records of one kind in every form that the library turns into another. */
 typedef struct workload {

@@ -6,7 +6,6 @@ import numpy as np
 import pytest
 
 import tfwire as tfw
-from helpers.reading import written
 from tfwire._base.arrays import is_constant
 from tfwire._records.index import random_access
 
@@ -237,7 +236,8 @@ def test_a_ragged_tensor_that_is_its_own_values():
 @pytest.mark.parametrize("dtype", ["int32", ">i8", "uint64", object])
 def test_an_index_whose_offsets_have_another_dtype(dtype, tmp_path):
     """As a user makes them smaller, say: C reads them all the same."""
-    path = written(tmp_path / "a", MESSAGES)
+    path = tmp_path / "a"
+    tfw.write_records(path, MESSAGES)
     index = tfw.RecordIndex.build(path)
     index.offsets = index.offsets.astype(dtype)
     with pytest.MonkeyPatch.context() as patch:
@@ -248,7 +248,8 @@ def test_an_index_whose_offsets_have_another_dtype(dtype, tmp_path):
 
 
 def test_an_index_whose_offsets_are_no_integers(tmp_path):
-    path = written(tmp_path / "a", MESSAGES)
+    path = tmp_path / "a"
+    tfw.write_records(path, MESSAGES)
     index = tfw.RecordIndex.build(path)
     with pytest.raises(TypeError, match="offsets must be integers, found an array of float64"):
         index.offsets = index.offsets.astype(float)
@@ -258,7 +259,8 @@ def test_an_index_whose_offsets_are_no_integers(tmp_path):
 @pytest.mark.parametrize("value", [-1, -(2**63), 0, 2**62, 2**63 - 1])
 def test_an_index_whose_offsets_were_changed(value, tmp_path):
     """They are read-only, unless someone insists."""
-    path = written(tmp_path / "a", MESSAGES)
+    path = tmp_path / "a"
+    tfw.write_records(path, MESSAGES)
     file = tfw.TFRecordFile(path, tfw.RecordIndex.build(path))
     offsets = file.index.offsets
     offsets.flags.writeable = True

@@ -13,7 +13,7 @@ from google.protobuf import text_format
 
 import tfwire as tfw
 from helpers.command import tfwire_command, tfwire_main, tfwire_process
-from helpers.reading import damage, written
+from helpers.reading import damage
 from tfwire import train
 
 EXAMPLES = [tfw.encode_example({"i": i, "name": f"record {i}", "w": [i / 2]}) for i in range(20)]
@@ -23,7 +23,9 @@ OTHER = b"plain text, which is no message " * 40
 
 @pytest.fixture
 def path(tmp_path):
-    return written(tmp_path / "records", [*EXAMPLES, SEQUENCE, OTHER], "GZIP")
+    path = tmp_path / "records"
+    tfw.write_records(path, [*EXAMPLES, SEQUENCE, OTHER], "GZIP")
+    return path
 
 
 def test_head_shows_the_first_records(path):
@@ -104,7 +106,8 @@ def test_raw_is_the_records_as_they_are(path):
 
 def test_head_shortens_and_says_so(tmp_path):
     record = tfw.encode_example({"many": list(range(1000)), "long": "x" * 5000, "one": 1})
-    path = written(tmp_path / "records", [record])
+    path = tmp_path / "records"
+    tfw.write_records(path, [record])
     short = tfwire_command("head", path).stdout
     assert "# 990 more values" in short
     assert "more characters" in short
@@ -115,7 +118,8 @@ def test_head_shortens_and_says_so(tmp_path):
 
 
 def test_damage_is_said_and_the_rest_is_shown(tmp_path):
-    path = written(tmp_path / "records", EXAMPLES)
+    path = tmp_path / "records"
+    tfw.write_records(path, EXAMPLES)
     damage(path, 20)
     result = tfwire_command("cat", "--format", "json", path, tmp_path / "missing")
     assert result.returncode == 1
@@ -150,7 +154,8 @@ def test_damage_in_a_compressed_file_says_which_bytes_are_counted(tmp_path, monk
 
 
 def test_head_stops_before_later_damage(tmp_path):
-    path = written(tmp_path / "records", EXAMPLES)
+    path = tmp_path / "records"
+    tfw.write_records(path, EXAMPLES)
     with open(path, "ab") as file:
         file.write(b"stray")
     result = tfwire_command("head", "-n", "3", path)

@@ -16,7 +16,7 @@ import pytest
 
 import tfwire as tfw
 from helpers.command import ENVIRONMENT
-from helpers.reading import damage, written
+from helpers.reading import damage
 from helpers.reference import header
 from helpers.threads import wait_for
 from helpers.view.viewing import get, links
@@ -75,7 +75,8 @@ def test_large_records_take_little_memory(tmp_path):
 @pytest.mark.unsanitized("weighs a process")
 @pytest.mark.skipif(not sys.platform.startswith("linux"), reason="VmHWM is Linux")
 def test_many_features_take_little_memory(tmp_path):
-    path = written(tmp_path / "wide.tfrecord", [{f"{i:06}": i for i in range(100_000)}] * 2)
+    path = tmp_path / "wide.tfrecord"
+    tfw.write_records(path, [{f"{i:06}": i for i in range(100_000)}] * 2)
     assert memory_of_pages(path, "?view=features", "?view=record&n=1") < 90_000
 
 
@@ -83,7 +84,8 @@ def test_many_features_take_little_memory(tmp_path):
 @pytest.mark.skipif(not sys.platform.startswith("linux"), reason="VmHWM is Linux")
 def test_a_large_file_takes_little_memory(tmp_path):
     """10 GB, of which all but 2,000 records are one that is sparse."""
-    path = written(tmp_path / "large.tfrecord", [{"x": i} for i in range(2000)])
+    path = tmp_path / "large.tfrecord"
+    tfw.write_records(path, [{"x": i} for i in range(2000)])
     with open(path, "ab") as file:
         file.write(header(10**10))
         file.truncate(file.tell() + 10**10 + 4)
@@ -92,7 +94,8 @@ def test_a_large_file_takes_little_memory(tmp_path):
 
 def test_pages_of_large_records_lead_back(tmp_path, serve, monkeypatch):
     monkeypatch.setattr("tfwire.view._server.Budget", partial(Budget, num_bytes=32_000))
-    path = written(tmp_path / "large.tfrecord", [{"x": bytes(12_000), "i": i} for i in range(8)])
+    path = tmp_path / "large.tfrecord"
+    tfw.write_records(path, [{"x": bytes(12_000), "i": i} for i in range(8)])
     viewer = serve(path)
     _, first = get(viewer)
     _, second = get(viewer, link(first, "next"))
@@ -143,9 +146,9 @@ def test_every_file_of_many_is_reached(tmp_path, serve):
 
 @pytest.fixture
 def labels(tmp_path):
-    return written(
-        tmp_path / "labels.tfrecord", [{"label": i % 7, "name": f"item {i}"} for i in range(1000)]
-    )
+    path = tmp_path / "labels.tfrecord"
+    tfw.write_records(path, [{"label": i % 7, "name": f"item {i}"} for i in range(1000)])
+    return path
 
 
 def test_a_record_leads_back_to_the_search_and_the_page(labels, serve):
@@ -197,7 +200,8 @@ def test_steps_of_lists_are_searched(tmp_path, serve):
 
 
 def test_payloads_are_saved_and_never_shown(tmp_path, serve):
-    path = written(tmp_path / "pages", [b"<script>", b"\xff\xd8\xff<html>"])
+    path = tmp_path / "pages"
+    tfw.write_records(path, [b"<script>", b"\xff\xd8\xff<html>"])
     viewer = serve(path)
     _, body = get(viewer, "?view=record&n=1")
     response, contents = get(viewer, link(body, "payload"))
@@ -220,7 +224,8 @@ def test_records_that_are_pictures_are_shown(tmp_path, serve):
 
     out = io.BytesIO()
     Image.fromarray(np.eye(4, dtype=np.uint8)).save(out, "png")
-    path = written(tmp_path / "pictures", [out.getvalue(), b"plain"])
+    path = tmp_path / "pictures"
+    tfw.write_records(path, [out.getvalue(), b"plain"])
     viewer = serve(path)
     (source,) = links(get(viewer)[1], "src")
     assert [source] == links(get(viewer, "?view=record&n=0")[1], "src")

@@ -15,8 +15,8 @@ from urllib.parse import urlsplit
 
 import pytest
 
+import tfwire as tfw
 from helpers.command import ENVIRONMENT, heed_interrupts
-from helpers.reading import written
 from helpers.threads import wait_for
 from helpers.view.browser import CHROMIUM, Browser
 from helpers.view.viewing import get
@@ -49,7 +49,9 @@ os.rename(log + ".new", log)
 
 @pytest.fixture
 def records(tmp_path):
-    return written(tmp_path / "records.tfrecord", [{"a": i} for i in range(3)])
+    path = tmp_path / "records.tfrecord"
+    tfw.write_records(path, [{"a": i} for i in range(3)])
+    return path
 
 
 def viewing(records, browser, log):

@@ -12,7 +12,7 @@ import tfwire
 import tfwire.compat as tf
 import tfwire.compat.v1 as v1
 from helpers.command import output_of_python
-from helpers.reading import open_files, written
+from helpers.reading import open_files
 from helpers.reference import file_of, flip
 
 RECORDS = [b"one", b"two\0", b"", b"three"]
@@ -20,7 +20,8 @@ RECORDS = [b"one", b"two\0", b"", b"three"]
 
 @pytest.fixture
 def path(tmp_path):
-    found = str(written(tmp_path / "data.tfrecord", RECORDS))
+    found = str(tmp_path / "data.tfrecord")
+    tfwire.write_records(found, RECORDS)
     return found
 
 
@@ -97,7 +98,8 @@ def test_a_graph_has_no_values_before_it_runs():
 
 
 def test_sparse_features_have_parts(tmp_path):
-    path = str(written(tmp_path / "data", [tfwire.encode_example({"a": [5, 6]})]))
+    path = str(tmp_path / "data")
+    tfwire.write_records(path, [tfwire.encode_example({"a": [5, 6]})])
     _, record = v1.TFRecordReader().read(v1.train.string_input_producer([path]))
     sparse = v1.parse_single_example(record, {"a": v1.VarLenFeature(v1.int64)})["a"]
     with v1.Session() as session:

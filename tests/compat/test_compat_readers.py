@@ -12,7 +12,7 @@ import pytest
 import tfwire
 import tfwire.compat as tf
 import tfwire.compat.v1 as v1
-from helpers.reading import open_files, written
+from helpers.reading import open_files
 from helpers.reference import file_of, flip
 
 
@@ -240,7 +240,8 @@ def test_damage_is_repeated(tmp_path):
 
 
 def test_closing_and_reopening(tmp_path):
-    path = str(written(tmp_path / "data", RECORDS))
+    path = str(tmp_path / "data")
+    tfwire.write_records(path, RECORDS)
     iterator = tf.compat.v1.io.tf_record_iterator(path)
     assert iterator is iter(iterator)
     assert RECORDS[0] == next(iterator)
@@ -260,7 +261,8 @@ def test_closing_and_reopening(tmp_path):
 
 def test_no_file_is_open_at_the_end(tmp_path):
     """Many iterators can wait for their files to grow."""
-    path = str(written(tmp_path / "data", RECORDS))
+    path = str(tmp_path / "data")
+    tfwire.write_records(path, RECORDS)
     before = open_files()
     iterators = [tf.compat.v1.io.tf_record_iterator(path) for _ in range(50)]
     for iterator in iterators:

@@ -42,6 +42,8 @@ from helpers.records.counted_files import (
 )
 from tfwire.beam import ReadAllFromTFRecord, ReadBatchesFromTFRecord, ReadFromTFRecord
 
+pytestmark = pytest.mark.filterwarnings("ignore::DeprecationWarning", "ignore::FutureWarning")
+
 
 @pytest.fixture(scope="module")
 def counted(tmp_path_factory):

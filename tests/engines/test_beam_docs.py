@@ -13,6 +13,8 @@ from helpers.command import output_of_python
 from helpers.documents import run_page
 from helpers.paths import ROOT
 
+pytestmark = pytest.mark.filterwarnings("ignore::DeprecationWarning", "ignore::FutureWarning")
+
 
 def test_examples_say_what_happens(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)

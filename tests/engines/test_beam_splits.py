@@ -32,6 +32,8 @@ import tfwire as tfw
 from helpers.search import search
 from tfwire.beam import ReadAllFromTFRecord, ReadBatchesFromTFRecord, ReadFromTFRecord
 
+pytestmark = pytest.mark.filterwarnings("ignore::DeprecationWarning", "ignore::FutureWarning")
+
 # ---- Splits ------------------------------------------------------------------------------------
 
 

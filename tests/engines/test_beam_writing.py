@@ -16,11 +16,19 @@ from apache_beam.testing import test_stream
 from apache_beam.testing.util import assert_that, equal_to
 from apache_beam.transforms.display import DisplayData
 from apache_beam.transforms.window import TimestampedValue
-from beam_files import TWO_WORKERS
 
 import tfwire as tfw
 from tfwire.beam import WriteToTFRecord
 
+# Beam leaves the files of a bundle that fails open until they are dropped.
+pytestmark = pytest.mark.filterwarnings(
+    "ignore::DeprecationWarning",
+    "ignore::FutureWarning",
+    "ignore::ResourceWarning",
+    "ignore::pytest.PytestUnraisableExceptionWarning",
+)
+
+TWO_WORKERS = ["--direct_num_workers=2", "--direct_running_mode=multi_threading"]
 RECORDS = [b"", b"a", b"bc" * 500, bytes(range(256)), b"d" * 70_000, b"\xff\x00"]
 
 

@@ -10,15 +10,17 @@ import ray
 
 import tfwire as tfw
 from helpers.reading import damage
-from helpers.records.counted_files import (
-    CASES,
-    COUNT,
-    expected_count,
-    numbers_of,
-    write_counted_files,
-)
+from helpers.records.counted_files import CASES, COUNT, expected_count, write_counted_files
 from tfwire.ray import TFRecordDatasink, TFRecordDatasource, read_tfrecord, write_tfrecord
 
+# Ray's own, about its own.
+pytestmark = [
+    pytest.mark.filterwarnings("ignore::DeprecationWarning"),
+    pytest.mark.filterwarnings("ignore::FutureWarning"),
+    # Ray leaves its processes to the system when it shuts down.
+    pytest.mark.filterwarnings("ignore::ResourceWarning"),
+    pytest.mark.filterwarnings("ignore::pytest.PytestUnraisableExceptionWarning"),
+]
 NUM_RECORDS = 5000
 FEATURES = {
     "i": tfw.FixedLenFeature([], tfw.int64),
@@ -44,6 +46,15 @@ def path(tmp_path):
 
 def rows_of(tasks):
     return [row for task in tasks for block in task() for row in block.to_pylist()]
+
+
+def numbers_of(folder):
+    """The column i of all files of a folder, and its other entries."""
+    names = sorted(os.listdir(folder))
+    files = [folder / name for name in names if ".tfrecord" in name]
+    records = tfw.read_records(files)
+    numbers = [tfw.decode_example(record)["i"][0] for record in records]
+    return sorted(numbers), [name for name in names if ".tfrecord" not in name]
 
 
 # ---- Without Ray's processes --------------------------------------------------------------------

@@ -19,9 +19,16 @@ from pyspark.sql.types import StructType
 import tfwire as tfw
 from helpers.paths import SOURCE
 from helpers.processes.faults import RAISED, every, fail, fill
-from helpers.records.counted_files import CASES, expected_count, numbers_of, write_counted_files
+from helpers.records.counted_files import CASES, expected_count, write_counted_files
 from tfwire.spark import SparkSource
 
+# Spark's own, about its own.
+pytestmark = [
+    pytest.mark.filterwarnings("ignore::DeprecationWarning"),
+    pytest.mark.filterwarnings("ignore::FutureWarning"),
+    pytest.mark.filterwarnings("ignore::ResourceWarning"),
+    pytest.mark.filterwarnings("ignore::pytest.PytestUnraisableExceptionWarning"),
+]
 NUM_RECORDS = 5000
 _SAIL = """
 import sys
@@ -90,6 +97,14 @@ def read(options, schema):
     reader = pickle.loads(pickle.dumps(SparkSource(options).reader(schema)))
     parts = [pickle.loads(pickle.dumps(part)) for part in reader.partitions()]
     return [row for part in parts for batch in reader.read(part) for row in batch.to_pylist()]
+
+
+def numbers_of(folder):
+    """The column i of all files of a folder, and its other entries."""
+    names = sorted(os.listdir(folder))
+    files = [folder / name for name in names if ".tfrecord" in name]
+    numbers = [tfw.decode_example(record)["i"][0] for record in tfw.read_records(files)]
+    return sorted(numbers), [name for name in names if ".tfrecord" not in name]
 
 
 # ---- Without Spark's processes -------------------------------------------------------------------

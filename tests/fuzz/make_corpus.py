@@ -228,28 +228,44 @@ def read_columns_seeds() -> Seeds:
         yield f"specs-{name}", start + record(USUAL) * 4 + record(ONE_INT) * 2
 
 
+def unit_seeds(start: bytes, choice: int) -> Seeds:
+    """Files after a start; with SequenceExamples where the choice has that flag."""
+    start += specs(SPECS["variable"]) + (specs(SPECS["variable"]) if choice & 4 else specs([]))
+    for name, script in FILES.items():
+        yield f"{name}-{choice}", start + script
+    good = record(SEQUENCES["usual"] if choice & 4 else USUAL) * 7 + record(ONE_INT)
+    yield f"records-{choice}", start + good * 2
+    yield f"misfit-{choice}", start + good + record(b"\xff") + good
+    yield f"wrapped-{choice}", start + (good + bytes([WRAP])) * 2 + good
+
+
 def thread_seeds() -> Seeds:
     """Two to four threads; units of 1, 3 and 256 records, kept or read again by short reads."""
-    variable = specs(SPECS["variable"])
     for choice, how, step, capacity, lent in (
         (0, 0, 0, 4000, 0),
         (2 | 16, 1 | 4, 2, 300, 0xFF),
         (8, 2 | 4 | 8, 0, 2500, 5),
         (4, 1, 255, 4000, 0),
     ):
-        start = struct.pack("<BBBHB", choice, how, step, capacity, lent) + variable
-        of_lists = variable if choice & 4 else specs([])
-        for name, script in FILES.items():
-            yield f"{name}-{choice}", start + of_lists + script
-        usual = SEQUENCES["usual"] if choice & 4 else USUAL
-        good = record(usual) * 7 + record(ONE_INT)
-        yield f"records-{choice}", start + of_lists + good * 2
-        yield f"misfit-{choice}", start + of_lists + good + record(b"\xff") + good
+        yield from unit_seeds(struct.pack("<BBBHB", choice, how, step, capacity, lent), choice)
     for name, features in SPECS.items():
         for choice, message in ((0, USUAL), (4, SEQUENCES["usual"])):
             start = struct.pack("<BBBHB", choice, 2 | 4, 1, 1000, 0x2A)
             both = specs(features) + specs(features)
             yield f"specs-{name}-{choice}", start + both + record(message) * 6
+
+
+def pipeline_seeds() -> Seeds:
+    """One to four threads, each mode; ranges of a few bytes, of some records, and of all."""
+    for choice, how, batch, size in (
+        (0, 0x30, 2, 100),
+        (16, 0x10, 6, 40),
+        (4, 0x23, 0, 300),
+        (8 | 32, 0x21, 0, 150),
+        (1, 0x32 | 8, 0, 1),
+        (2, 0, 3, 4000),
+    ):
+        yield from unit_seeds(struct.pack("<BBBH", choice, how, batch, size), choice)
 
 
 def correct_seeds() -> Seeds:
@@ -392,6 +408,7 @@ if __name__ == "__main__":
     write("columns", column_seeds())
     write("read_columns", read_columns_seeds())
     write("threads", thread_seeds())
+    write("pipeline", pipeline_seeds())
     write("schema", schema_seeds())
     write("pad", pad_seeds())
     write("shuffle", shuffle_seeds())

@@ -38,12 +38,6 @@ def write_anew(path: Any, data: bytes) -> None:
     path.write_bytes(data)
 
 
-def written(path: Any, records: Any, *options: Any) -> Any:
-    """A file of these records."""
-    tfw.write_records(path, records, *options)
-    return path
-
-
 def damage(path: Any, at: int, copy: Any = None) -> None:
     """Flips a bit of a byte of a file, or of its copy."""
     data = bytearray(Path(path).read_bytes())

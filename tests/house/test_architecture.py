@@ -17,8 +17,8 @@ from helpers.products import check_each
 pytestmark = pytest.mark.outside_c
 
 # csrc/: what the files of a folder may include, beside their own folder and tfwire.h. Records and
-# Examples (wire, parse, encode) know nothing of each other; only arrow/, files/ and python/ may
-# know both.
+# Examples (wire, parse, encode) know nothing of each other; only arrow/, files/, pipeline/ and
+# python/ may know both.
 C_FOLDERS = {
     "base": set(),
     "crc32c": {"base"},
@@ -27,6 +27,7 @@ C_FOLDERS = {
     "parse": {"base", "wire"},
     "encode": {"base", "wire"},
     "files": {"base", "crc32c", "records", "wire", "parse"},
+    "pipeline": {"base", "crc32c", "records", "wire", "parse", "files"},
     "arrow": {"base", "crc32c", "records", "wire", "parse"},
     "python": {"base", "crc32c", "records", "wire", "parse", "encode"},
 }

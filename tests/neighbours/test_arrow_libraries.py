@@ -11,7 +11,6 @@ import pytest
 
 import tfwire as tfw
 from helpers.command import output_of_python
-from helpers.reading import written
 from tfwire.arrow import open_reader, read_table
 
 COUNT = 300
@@ -123,7 +122,8 @@ def test_empty_files_and_rows_without_columns(path, tmp_path):
 
 
 def test_consumers_raise_what_the_stream_says(tmp_path):
-    path = str(written(tmp_path / "wrong", [{"n": i} for i in range(100)] + [{"n": 0.5}]))
+    path = str(tmp_path / "wrong")
+    tfw.write_records(path, [{"n": i} for i in range(100)] + [{"n": 0.5}])
     reader = open_reader(path, {"n": FEATURES["n"]}, batch_size=10)
     message = f"{path}: record 100: Key: n.  Data types don't match. "
     message += "Data type: float32 but expected type: int64"
@@ -136,7 +136,8 @@ def test_consumers_raise_what_the_stream_says(tmp_path):
 
 
 def test_damage_is_an_os_error(tmp_path):
-    path = written(tmp_path / "cut", [{"n": i} for i in range(10)])
+    path = tmp_path / "cut"
+    tfw.write_records(path, [{"n": i} for i in range(10)])
     path.write_bytes(path.read_bytes()[:-1])
     with pytest.raises(OSError, match="record 9 at byte"):
         pa.table(open_reader(str(path), {"n": FEATURES["n"]}))
@@ -176,5 +177,6 @@ print("ready")
 
 
 def test_exports_that_live_at_exit(tmp_path):
-    path = written(tmp_path / "data", [{"n": i, "tags": ["x"] * (i % 3)} for i in range(100)])
+    path = tmp_path / "data"
+    tfw.write_records(path, [{"n": i, "tags": ["x"] * (i % 3)} for i in range(100)])
     assert "ready\n" == output_of_python("-X", "dev", "-c", AT_EXIT, path)

@@ -18,7 +18,7 @@ from torch.utils.data import (
 )
 
 import tfwire as tfw
-from helpers.reading import damage, written
+from helpers.reading import damage
 from tfwire.torch import (
     StringTensor,
     TFRecordIterableDataset,
@@ -187,7 +187,8 @@ def test_a_sampler_may_give_whole_batches(files, workers):
 
 @pytest.mark.parametrize("compression", ["", "GZIP"])
 def test_records_in_memory_need_no_file(tmp_path, compression):
-    path = written(tmp_path / "data", [{"n": i} for i in range(9)], compression)
+    path = tmp_path / "data"
+    tfw.write_records(path, [{"n": i} for i in range(9)], compression)
     spec = {"n": tfw.FixedLenFeature([], tfw.int64)}
     dataset = TFRecordMapDataset(path, spec, in_memory=True)
     copy = pickle.loads(pickle.dumps(dataset))
@@ -197,7 +198,8 @@ def test_records_in_memory_need_no_file(tmp_path, compression):
 
 
 def test_damage_comes_at_its_record_unless_all_is_asked_for(tmp_path):
-    path = written(tmp_path / "data", [{"n": i} for i in range(9)])
+    path = tmp_path / "data"
+    tfw.write_records(path, [{"n": i} for i in range(9)])
     damage(path, -5)
     spec = {"n": tfw.FixedLenFeature([], tfw.int64)}
     dataset = TFRecordMapDataset(path, spec)

@@ -12,7 +12,7 @@ import numpy as np
 import pytest
 
 import tfwire as tfw
-from helpers.reading import damage, written
+from helpers.reading import damage
 from helpers.view.viewing import encoded, wav
 from tfwire._records.reading.damage import RecordPosition
 from tfwire.view import as_html
@@ -81,7 +81,8 @@ def test_a_file_shows_its_first_records(photos):
 
 
 def test_records_that_are_no_examples(tmp_path):
-    path = written(tmp_path / "other.tfrecord", [b"\xff\xfe" * 40, b"<b>text", b""])
+    path = tmp_path / "other.tfrecord"
+    tfw.write_records(path, [b"\xff\xfe" * 40, b"<b>text", b""])
     with tfw.TFRecordFile(path) as records:
         tags = Tags(records._repr_html_())
     assert "not an Example: ff fe" in tags.text
@@ -278,7 +279,8 @@ def longest(monkeypatch):
 
 @pytest.mark.filterwarnings("ignore::tfwire.TfwireWarning")
 def test_long_records_are_named_and_not_read(tmp_path, longest):
-    path = written(tmp_path / "long.tfrecord", [b"a", bytes(longest + 1), b"b"])
+    path = tmp_path / "long.tfrecord"
+    tfw.write_records(path, [b"a", bytes(longest + 1), b"b"])
     page = BrowsedFile(str(path)).page(RecordPosition(), 10)
     assert ["other", "long", "other"] == [record.kind for record in page.records]
     assert longest + 1 == page.records[1].size
@@ -290,14 +292,16 @@ def test_long_records_are_named_and_not_read(tmp_path, longest):
 @pytest.mark.filterwarnings("ignore::tfwire.TfwireWarning")
 @pytest.mark.parametrize("lost", [0, 1, 60_000])
 def test_a_long_record_that_is_cut_off_is_damage(tmp_path, longest, lost):
-    path = written(tmp_path / "long.tfrecord", [b"a", bytes(longest + 1)])
+    path = tmp_path / "long.tfrecord"
+    tfw.write_records(path, [b"a", bytes(longest + 1)])
     os.truncate(path, path.stat().st_size - lost)
     _, last = BrowsedFile(str(path)).page(RecordPosition(), 10).records
     assert ("damage" if lost else "long") == last.kind
 
 
 def test_compressed_files_have_pages(numbers, tmp_path):
-    path = written(tmp_path / "numbers.gz", tfw.read_records(numbers), "GZIP")
+    path = tmp_path / "numbers.gz"
+    tfw.write_records(path, tfw.read_records(numbers), "GZIP")
     file = BrowsedFile(str(path))
     page = file.page(RecordPosition(), 10)
     assert list(range(10, 20)) == shown(file.page(page.next, 10))
@@ -335,7 +339,8 @@ def test_first_records_are_not_kept(numbers):
 
 @pytest.mark.filterwarnings("ignore:.*left out 1 damaged region")
 def test_a_frozen_page_has_the_specification(tmp_path):
-    path = written(tmp_path / "a.tfrecord", [{"a": 1}, {"a": "x", "c": 2}, {"b": 2.5}])
+    path = tmp_path / "a.tfrecord"
+    tfw.write_records(path, [{"a": 1}, {"a": "x", "c": 2}, {"b": 2.5}])
     assert "tfw.VarLenFeature(tfw.float32)" in frozen(path)
     path.write_bytes(path.read_bytes()[:-1])
     assert "in 1 of 2 records" in frozen(path)
@@ -390,10 +395,8 @@ def boxes_of(page):
 
 @pytest.mark.parametrize("box", [b"abcd", 4 * [b"a"], [1, 2, 3], [], 4 * [math.nan]])
 def test_odd_boxes_are_no_error(tmp_path, box):
-    path = written(
-        tmp_path / "boxes.tfrecord",
-        [tfw.encode_example({"image": encoded("png"), "objects/bbox": box})],
-    )
+    path = tmp_path / "boxes.tfrecord"
+    tfw.write_records(path, [tfw.encode_example({"image": encoded("png"), "objects/bbox": box})])
     page = frozen(path)
     assert "Record 0" in Tags(page).text
     assert {0} >= {width for _, _, width, _ in boxes_of(page)}
@@ -452,5 +455,6 @@ def test_any_bytes_make_a_page(tmp_path):
         record = bytearray(good)
         record[random.integers(len(record))] = random.integers(256)
         records.append(bytes(record))
-    path = written(tmp_path / "random.tfrecord", records)
+    path = tmp_path / "random.tfrecord"
+    tfw.write_records(path, records)
     assert "Record 359" in Tags(frozen(path, num_records=1000)).text

@@ -14,7 +14,6 @@ from hypothesis import HealthCheck, given, settings, strategies as st
 
 import tfwire as tfw
 from helpers.paths import PACKAGE
-from helpers.reading import written
 from helpers.view.hostile_records import (
     bomb,
     boxes,
@@ -191,14 +190,16 @@ def page_of(path, fields, budget):
 
 
 def shown(tmp_path, record, **fields):
-    path = written(tmp_path / "hostile", [record])
+    path = tmp_path / "hostile"
+    tfw.write_records(path, [record])
     with Viewer([BrowsedFile(str(path))]) as viewer:
         return re.sub("<.*?>", "", viewer.page({name: str(x) for name, x in fields.items()}))
 
 
 def test_boxes_that_are_not_drawn_are_counted(tmp_path):
     record = tfw.encode_example({"image": mask(8, 8), **boxes(30_000)})
-    path = written(tmp_path / "boxes", [record])
+    path = tmp_path / "boxes"
+    tfw.write_records(path, [record])
     page = page_of(path, {"view": "record", "n": "0"}, Budget())
     drawn = page.count("<rect ")
     assert 500 < drawn < 5000
@@ -236,7 +237,8 @@ def test_a_film_spends_the_pixels_of_its_largest_frame(tmp_path):
     """One is in sight."""
     film = [png(4000, 4000), png(3000, 3000), png(5000, 5000)] * 40
     record = tfw.encode_example({"film": film})
-    path = written(tmp_path / "film", [record])
+    path = tmp_path / "film"
+    tfw.write_records(path, [record])
     budget = Budget()
     page = page_of(path, {"view": "record", "n": "0"}, budget)
     assert 4000**2 + 5000**2 == budget.pixels.spent
@@ -245,7 +247,8 @@ def test_a_film_spends_the_pixels_of_its_largest_frame(tmp_path):
 
 def test_pictures_of_too_many_pixels_together_are_named(tmp_path):
     record = tfw.encode_example({f"b{i:02}": bomb("png") for i in range(30)})
-    path = written(tmp_path / "bombs", [record])
+    path = tmp_path / "bombs"
+    tfw.write_records(path, [record])
     budget = Budget()
     page = page_of(path, {"view": "record", "n": "0"}, budget)
     assert budget.pixels.total // 8000**2 == page.count("<img ")
@@ -253,7 +256,8 @@ def test_pictures_of_too_many_pixels_together_are_named(tmp_path):
 
 
 def test_a_page_that_is_full_goes_on_at_its_last_record(tmp_path):
-    path = written(tmp_path / "many", [{f"s{i:02}": "x" * 150 for i in range(16)}] * 60)
+    path = tmp_path / "many"
+    tfw.write_records(path, [{f"s{i:02}": "x" * 150 for i in range(16)}] * 60)
     found, number = [], 0
     with Viewer([BrowsedFile(str(path))]) as viewer:
         while number is not None:
@@ -277,7 +281,8 @@ def test_a_page_in_a_file_says_what_is_missing(tmp_path):
 
 
 def test_masks_that_nobody_looked_at_are_counted(tmp_path):
-    path = written(tmp_path / "masks", [{f"m{i:02}": mask(1000, 1000, 4) for i in range(30)}])
+    path = tmp_path / "masks"
+    tfw.write_records(path, [{f"m{i:02}": mask(1000, 1000, 4) for i in range(30)}])
     page = frozen_page([BrowsedFile(str(path))], 10, 5_000_000).text
     assert re.search("[0-9]+ gray pictures not searched for the classes of a mask", page)
 
@@ -305,7 +310,8 @@ def test_a_schema_of_many_features_is_cut():
 @pytest.mark.parametrize("options", [None, "GZIP"])
 def test_a_record_that_is_too_long_is_named(tmp_path, monkeypatch, options):
     monkeypatch.setattr(display, "LONGEST_RECORD", 5000)
-    path = written(tmp_path / "long", [{"x": b"x" * 9000}, {"y": 1}, {"z": b"z" * 9000}], options)
+    path = tmp_path / "long"
+    tfw.write_records(path, [{"x": b"x" * 9000}, {"y": 1}, {"z": b"z" * 9000}], options)
     for records in (tfw.TFRecordFile(path), tfw.TFRecordFiles([path, path])):
         with records:
             page = as_html(records)

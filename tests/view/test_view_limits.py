@@ -12,7 +12,6 @@ import pytest
 from PIL import Image
 
 import tfwire as tfw
-from helpers.reading import written
 from helpers.view.viewing import jpeg
 from tfwire._records.reading.damage import RecordPosition
 from tfwire.view import as_html
@@ -103,7 +102,8 @@ def test_the_first_features_of_many(tmp_path):
 
 
 def test_features_up_to_some_thousands_are_in_the_specification(tmp_path):
-    path = written(tmp_path / "wide.tfrecord", [{f"f{i:06}": i for i in range(5000)}])
+    path = tmp_path / "wide.tfrecord"
+    tfw.write_records(path, [{f"f{i:06}": i for i in range(5000)}])
     summary = summarized(path)
     assert (5000, 500) == (summary.num_features, len(list(summary.rows())))
     assert 5000 == len(summary.specification)
@@ -306,7 +306,8 @@ def test_bytes_are_those_of_the_file(tmp_path):
 
 
 def test_few_integers_have_a_bar_each(tmp_path):
-    path = written(tmp_path / "labels", [{"label": i % 10, "wide": 30 * i} for i in range(40)])
+    path = tmp_path / "labels"
+    tfw.write_records(path, [{"label": i % 10, "wide": 30 * i} for i in range(40)])
     rows = {text_of(row[0]): row[4] for row in summarized(path).rows()}
     assert 10 == rows["label"].count("<rect")
     assert 20 < rows["wide"].count("<rect")
@@ -327,7 +328,8 @@ def test_what_a_record_that_is_not_an_example_may_be(tmp_path):
     other = tfw.train.Features(feature={"a": tfw.train.Feature()}).SerializeToString()
     assert "JPEG 40 x 30" == likely_content(jpeg(0, (40, 30)))
     assert likely_content(b"\xff\xfe") is None
-    path = written(tmp_path / "images", [jpeg(7), b"\x18\x05", other[:0]])
+    path = tmp_path / "images"
+    tfw.write_records(path, [jpeg(7), b"\x18\x05", other[:0]])
     page = frozen(path)
     assert 1 == page.count('src="data:image/jpeg')
     assert 1 == page.count('data-copy="p0"')
@@ -335,7 +337,8 @@ def test_what_a_record_that_is_not_an_example_may_be(tmp_path):
 
 
 def test_reprs_count_their_records(tmp_path):
-    path = written(tmp_path / "one", [b"x"])
+    path = tmp_path / "one"
+    tfw.write_records(path, [b"x"])
     with tfw.TFRecordFile(path) as records, tfw.TFRecordFiles([path]) as several:
         assert "of 1 record>" in repr(records)
         assert "<TFRecordFiles: 1 record in 1 file>" == repr(several)

@@ -76,7 +76,7 @@ def accepting(function: Callable[..., Any], **names: str | None) -> Callable[...
     return call
 
 
-def with_signature(
+def signed(
     function: Callable[..., Any],
     name: str,
     parameters: tuple[str, str],

@@ -72,11 +72,3 @@ def _damage(path: str) -> None:
         file.seek(offset + 14)
         file.write(bytes([byte ^ 1]))
     os.utime(path, ns=(status.st_atime_ns, status.st_mtime_ns))
-
-
-def numbers_of(folder: Path) -> tuple[list[int], list[str]]:
-    """The column i of all files of a folder, and its other entries."""
-    names = sorted(os.listdir(folder))
-    records = tfw.read_records([folder / name for name in names if ".tfrecord" in name])
-    numbers = [tfw.decode_example(record)["i"][0] for record in records]
-    return sorted(numbers), [name for name in names if ".tfrecord" not in name]

@@ -18,7 +18,7 @@ import numpy as np
 
 from tfwire._interface.messages import InvalidArgumentError, integer
 from tfwire._interface.pipelines import map_structure
-from tfwire.compat._calls import parts, with_signature
+from tfwire.compat._calls import parts, signed
 from tfwire.compat._constants import to_array, to_numpy
 from tfwire.compat._data.dataset import Dataset
 from tfwire.compat._errors import OutOfRangeError
@@ -350,7 +350,7 @@ def _made(name: str) -> Callable[..., Any]:
     required, optional = _BATCH_FUNCTIONS[name]
     last = _LAST.replace("dynamic_pad ", "") if "shuffle" in name else _LAST
     parameters = (required, f"{optional} {last}")
-    return with_signature(_batches, name, parameters, _summary(name), _BATCH_PARAMETERS)
+    return signed(_batches, name, parameters, _summary(name), _BATCH_PARAMETERS)
 
 
 BATCHES = {name: _made(name) for name in _BATCH_FUNCTIONS}

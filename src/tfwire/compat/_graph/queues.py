@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 
 from tfwire._interface.messages import integer
-from tfwire.compat._calls import parts, with_signature
+from tfwire.compat._calls import parts, signed
 from tfwire.compat._constants import to_array, to_numpy
 from tfwire.compat._data.dataset import Dataset
 from tfwire.compat._errors import Explained, OutOfRangeError
@@ -187,7 +187,7 @@ _PRODUCER_PARAMETERS: dict[str, tuple[Any, str]] = {
     "capacity": (32, "Ignored."),
 }
 PRODUCERS = {
-    name: with_signature(_produced, name, *facts, _PRODUCER_PARAMETERS)
+    name: signed(_produced, name, *facts, _PRODUCER_PARAMETERS)
     for name, facts in _PRODUCERS.items()
 }
 

@@ -59,6 +59,10 @@ class Deferred(Tensor):
         """The shape set by ``set_shape``; unknown before."""
         return self._shape
 
+    def get_shape(self) -> TensorShape:
+        """As ``shape``."""
+        return self._shape
+
     def set_shape(self, shape: Any) -> None:
         """Says what the shape will be. It is not checked."""
         self._shape = TensorShape(shape)

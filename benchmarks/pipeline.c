@@ -1,0 +1,157 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Files to columns by a pipeline, beside one thread that reads unit after unit with tfw_read_unit.
+ *
+ *     cc -O3 -pthread -Icsrc -Itests/c benchmarks/pipeline.c $(find csrc -name '*.c') \
+ *         -o build/pipeline
+ *     build/pipeline [megabytes] [threads...]
+ *
+ * Of each workload: GB of file a second, CPU time and page faults beside those of that thread; best
+ * of the runs, which alternate. The file lies in memory, as far as there is room for it. */
+#define _GNU_SOURCE
+#define COUNT_ROOM (64 << 20)
+#include "counts/workloads.h"
+
+#include <sys/resource.h>
+#include <time.h>
+
+enum { RUNS = 7, MOST = 64 };
+
+/* What a run takes: seconds, seconds of CPU time, page faults. */
+typedef struct cost {
+    double wall, cpu;
+    long faults;
+} cost;
+
+static double seconds(clockid_t clock) {
+    struct timespec t;
+    clock_gettime(clock, &t);
+    return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
+}
+
+static cost now(void) {
+    struct rusage usage;
+    getrusage(RUSAGE_SELF, &usage);
+    return (cost){seconds(CLOCK_MONOTONIC), seconds(CLOCK_PROCESS_CPUTIME_ID), usage.ru_minflt};
+}
+
+static void keep_best(cost *best, cost before) {
+    const cost after = now();
+    const cost c = {after.wall - before.wall, after.cpu - before.cpu,
+                    after.faults - before.faults};
+    if (best->wall == 0 || c.wall < best->wall) {
+        *best = c;
+    }
+}
+
+/* ---- One thread, unit by unit ---------------------------------------------------------------- */
+
+static uint64_t read_units(const workload *w, int fd, size_t batch) {
+    static uint8_t buffer[1 << 20];
+    void *memory[MOST_INPUTS] = {0};
+    size_t sizes[MOST_INPUTS] = {0}, done = 0;
+    uint8_t lent[MOST_INPUTS];
+    tfw_column finished[MOST_INPUTS];
+    const size_t mean = w->len / RECORDS, room = batch * ((1 << 20) / (batch * mean) + 1);
+    tfw_stretch s = {.size = sizeof s, .fd = fd, .stop = UINT64_MAX, .buffer = buffer,
+                     .capacity = sizeof buffer};
+    uint64_t records = 0;
+    int status = TFW_OK;
+    memset(lent, 1, sizeof lent);
+    for (size_t i = 0; i < w->input_count; i++) {
+        memory[i] = w->features[i].kind == TFW_BYTES
+                        ? NULL
+                        : malloc(room * (size_t)w->features[i].count * sizeof(int64_t));
+    }
+    const tfw_part context = {sizeof context, w->columns, memory, sizes, room, lent, finished};
+    const tfw_part none = {0};
+    while (status == TFW_OK) {
+        status = tfw_read_unit(&context, &none, &s, room, TFW_BEGIN | TFW_FINISH, NULL, &done,
+                               NULL);
+        records += done;
+    }
+    expect(TFW_END, status);
+    for (size_t i = 0; i < w->input_count; i++) {
+        free(memory[i]);
+    }
+    return records;
+}
+
+/* ---- A pipeline ------------------------------------------------------------------------------ */
+
+static uint64_t read_chunks(const tfw_schema *schema, const char *path, uint64_t batch,
+                            uint32_t threads) {
+    const tfw_pipeline_options options = {.size = sizeof options, .paths = &path, .path_count = 1,
+                                          .context = schema, .batch_size = batch,
+                                          .num_threads = threads};
+    tfw_pipeline *pipeline;
+    tfw_chunk *chunk;
+    uint64_t records = 0;
+    int status;
+    expect(TFW_OK, tfw_pipeline_create(&options, &pipeline, NULL));
+    while ((status = tfw_pipeline_next(pipeline, -1, &chunk, NULL)) == TFW_OK) {
+        tfw_chunk_info info = {.size = sizeof info};
+        tfw_chunk_get(chunk, &info);
+        records += info.records;
+        tfw_chunk_release(chunk);
+    }
+    expect(TFW_END, status);
+    tfw_pipeline_free(pipeline);
+    return records;
+}
+
+/* ---- Workloads ------------------------------------------------------------------------------- */
+
+static workload *images(const char *name, uint64_t shortest, uint64_t longest) {
+    workload *w = new_workload(name);
+    add_strings(w, "image", shortest, longest);
+    add_ints(w, "label", 1, 10, false);
+    finish(w, false);
+    return w;
+}
+
+static void compare(const workload *w, uint64_t batch, size_t size, const uint32_t *threads,
+                    size_t count) {
+    char path[] = "/dev/shm/tfwire-bench-XXXXXX";
+    const int fd = mkstemp(path);
+    tfw_schema *schema;
+    size_t written = 0;
+    cost one = {0}, many[MOST] = {{0}};
+    for (; written < size; written += w->len) {
+        expect((int)w->len, (int)write(fd, w->data, w->len));
+    }
+    expect(TFW_OK, tfw_schema_create(w->features, w->input_count, 1, &schema, NULL));
+    for (int run = 0; run < RUNS; run++) {
+        cost begin = now();
+        const uint64_t records = read_units(w, fd, (size_t)batch);
+        keep_best(&one, begin);
+        for (size_t i = 0; i < count; i++) {
+            begin = now();
+            expect(1, records == read_chunks(schema, path, batch, threads[i]));
+            keep_best(&many[i], begin);
+        }
+    }
+    printf("%s in batches of %llu: one thread %.2f GB/s, %ld faults\n", w->name,
+           (unsigned long long)batch, (double)written / one.wall / 1e9, one.faults);
+    for (size_t i = 0; i < count; i++) {
+        printf("  pipeline of %2u: %6.2f GB/s, %5.2f times as fast, CPU time %.3f, %ld faults\n",
+               threads[i], (double)written / many[i].wall / 1e9, one.wall / many[i].wall,
+               many[i].cpu / one.cpu, many[i].faults);
+    }
+    close(fd);
+    unlink(path);
+}
+
+int main(int argc, char **argv) {
+    uint32_t threads[MOST] = {1, 2};
+    size_t size = (argc > 1 ? strtoul(argv[1], NULL, 10) : 200) << 20, count = 2;
+    for (int i = 2; i < argc && i - 2 < MOST; i++) {
+        threads[i - 2] = (uint32_t)strtoul(argv[i], NULL, 10);
+        count = (size_t)i - 1;
+    }
+    compare(tutorial(), 1024, size, threads, count);
+    compare(images("W2", 1000, 5000), 64, size, threads, count);
+    compare(images("W3", 60000, 120000), 16, size, threads, count);
+    compare(embedding(), 1024, size, threads, count);
+    compare(ctr("W5", false), 1024, size, threads, count);
+    return 0;
+}

@@ -1,0 +1,118 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* What a pipeline delivers: rows of a block. */
+#include "pipeline/pool.h"
+
+/* ---- Joining -------------------------------------------------------------------------------- */
+
+static int append_rows(tfwi_block *block, const tfwi_piece *piece) {
+    int status = TFW_OK;
+    for (int i = 0; i < 2 && status == TFW_OK; i++) {
+        if (block->columns[i] != NULL) {
+            status = tfwi_columns_append(block->columns[i], piece->block->columns[i],
+                                         (size_t)piece->first, (size_t)piece->end, NULL);
+        }
+    }
+    block->rows += piece->end - piece->first;
+    return status;
+}
+
+int tfwi_chunk_join(tfw_chunk *chunk, tfwi_pool *pool) {
+    tfwi_block *block = tfwi_block_take(pool);
+    int status = block != NULL ? TFW_OK : TFW_E_MEMORY;
+    for (size_t i = 0; i < chunk->pieces.count && status == TFW_OK; i++) {
+        status = append_rows(block, &chunk->pieces.of[i]);
+    }
+    status = status == TFW_OK ? tfwi_block_finish(block, NULL) : status;
+    if (status != TFW_OK) {
+        tfwi_block_release(block);
+        return status;
+    }
+    for (size_t i = 0; i < chunk->pieces.count; i++) {
+        tfwi_block_release(chunk->pieces.of[i].block);
+    }
+    chunk->pieces.count = 1;
+    chunk->pieces.of[0] = (tfwi_piece){block, 0, block->rows};
+    return TFW_OK;
+}
+
+/* ---- What is in it -------------------------------------------------------------------------- */
+
+void tfw_chunk_get(const tfw_chunk *chunk, tfw_chunk_info *out_info) {
+    const tfwi_piece *piece = &chunk->pieces.of[0];
+    const tfwi_block *block = piece->block;
+    tfw_chunk_info info = {
+        .size = out_info->size,
+        .records = piece->end - piece->first,
+        .begin = chunk->begin,
+        .end = chunk->end,
+    };
+    for (size_t i = 0; i < block->runs.count && block->columns[0] == NULL; i++) {
+        const tfwi_run *run = &block->runs.of[i];
+        if (run->row == piece->first) {
+            info.tally = run->tally;
+            info.shortest = run->lengths[0];
+            info.longest = run->lengths[1];
+        }
+    }
+    if (block->spans.count != 0) {
+        info.data = block->data;
+        info.data_len = block->end;
+        info.spans = block->spans.of + piece->first;
+    }
+    memcpy(out_info, &info, info.size < sizeof info ? info.size : sizeof info);
+}
+
+/* Offsets that lead into something from entry first on; *out_first and *out_count become what they
+ * lead to. */
+static int64_t *cut_offsets(int64_t *offsets, uint64_t *first, uint64_t *count) {
+    if (offsets == NULL) {
+        return NULL;
+    }
+    int64_t *cut = offsets + *first;
+    const uint64_t end = (uint64_t)cut[*count];
+    *first = (uint64_t)cut[0];
+    *count = end - *first;
+    return cut;
+}
+
+int tfw_chunk_column(const tfw_chunk *chunk, bool is_list, size_t feature, tfw_column *out_column,
+                     tfw_error *error) {
+    const tfwi_piece *piece = &chunk->pieces.of[0];
+    const tfw_columns *columns = piece->block->columns[is_list];
+    *out_column = (tfw_column){0};
+    if (columns == NULL || feature >= columns->count) {
+        return tfwi_fail(error, TFW_E_ARGUMENT, "no such column");
+    }
+    const tfwi_column *column = &columns->columns[feature];
+    tfw_column c = piece->block->finished[is_list][feature];
+    uint64_t first = piece->first, count = piece->end - piece->first;
+    c.steps = cut_offsets(c.steps, &first, &count);
+    c.cell_count = count;
+    c.splits = cut_offsets(c.splits, &first, &count);
+    if (c.splits == NULL) {
+        first *= column->count;
+        count *= column->count;
+    }
+    c.value_count = count;
+    c.offsets = cut_offsets(c.offsets, &first, &count);
+    if (c.offsets == NULL) {
+        first *= column->value_size;
+        count *= column->value_size;
+    }
+    c.values = (uint8_t *)c.values + first;
+    c.byte_count = count;
+    c.capacity = 0;
+    *out_column = c;
+    return TFW_OK;
+}
+
+void tfw_chunk_release(tfw_chunk *chunk) {
+    if (chunk == NULL || tfwi_process() != chunk->pieces.of[0].block->pool->process) {
+        return;
+    }
+    for (size_t i = 0; i < chunk->pieces.count; i++) {
+        tfwi_block_release(chunk->pieces.of[i].block);
+    }
+    tfw_free(chunk->pieces.of);
+    tfw_free(chunk);
+}

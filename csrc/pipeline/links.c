@@ -1,0 +1,266 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Ranges in order. A link holds where a range begins at the record at which the one before ended:
+ * then all of it is what one thread would have read. Where a link does not hold, the range is read
+ * again from there.
+ *
+ * Then the rows become batches. What is left of a range is the rest, which the first rows of the
+ * ranges after it complete. Such a batch is a chunk of pieces, to be joined by whichever thread
+ * comes first. Whole batches of one range are a chunk as they are. */
+#include "pipeline/pipeline.h"
+
+enum { MOST_BROKEN_LINKS = 2 };
+
+/* ---- Failure -------------------------------------------------------------------------------- */
+
+static void fail(tfw_pipeline *p, int status, const tfw_error *error, const tfw_place *after) {
+    p->has_failed = true;
+    p->was_told = false;
+    p->status = status;
+    p->error = *error;
+    p->after = *after;
+}
+
+static void fail_memory(tfw_pipeline *p) {
+    tfw_error error;
+    tfwi_fail(&error, TFW_E_MEMORY, "out of memory");
+    fail(p, TFW_E_MEMORY, &error, &p->place);
+    p->is_final = true;
+}
+
+/* ---- Chunks --------------------------------------------------------------------------------- */
+
+static void append_chunk(tfw_pipeline *p, tfw_chunk *chunk) {
+    if (p->last_chunk != NULL) {
+        p->last_chunk->next = chunk;
+    } else {
+        p->first_chunk = chunk;
+    }
+    p->last_chunk = chunk;
+}
+
+/* Delivers pieces, which become the chunk's; false: out of memory, they stay. */
+static bool deliver(tfw_pipeline *p, tfwi_pieces *pieces, uint64_t range) {
+    tfw_chunk *chunk = tfwi_calloc(1, sizeof *chunk);
+    if (chunk == NULL) {
+        return false;
+    }
+    const tfwi_piece *first = &pieces->of[0], *last = &pieces->of[pieces->count - 1];
+    chunk->range = range;
+    chunk->begin = tfwi_block_begin(first->block, first->first);
+    chunk->end = tfwi_block_end(last->block, last->end - 1);
+    chunk->state = pieces->count == 1 ? CHUNK_READY : CHUNK_SPLIT;
+    chunk->pieces = *pieces;
+    *pieces = (tfwi_pieces){0};
+    append_chunk(p, chunk);
+    return true;
+}
+
+/* Adds rows of a block to pieces; false: out of memory. */
+static bool add_piece(tfwi_pieces *pieces, tfwi_block *block, uint64_t first, uint64_t end) {
+    if (!TFWI_RESERVE_MORE(*pieces, 1)) {
+        return false;
+    }
+    tfwi_block_use(block);
+    pieces->of[pieces->count++] = (tfwi_piece){block, first, end};
+    return true;
+}
+
+static bool deliver_rows(tfw_pipeline *p, tfwi_block *block, uint64_t first, uint64_t end,
+                         uint64_t range) {
+    tfwi_pieces pieces = {0};
+    if (!add_piece(&pieces, block, first, end) || !deliver(p, &pieces, range)) {
+        if (pieces.count != 0) {
+            tfwi_block_release(block);
+        }
+        tfw_free(pieces.of);
+        return false;
+    }
+    return true;
+}
+
+void tfwi_links_deliver_rest(tfw_pipeline *p) {
+    if (p->rest_rows != 0) {
+        if (deliver(p, &p->rest, p->linked)) {
+            p->rest_rows = 0;
+        } else {
+            fail_memory(p);
+        }
+    }
+}
+
+/* Makes batches of the rest and the rows of a block. all: also of the last, which is not full. */
+static bool deliver_batches(tfw_pipeline *p, tfwi_block *block, bool all) {
+    const uint64_t rows = block->rows, batch = p->batch_size;
+    const uint64_t missing = p->rest_rows != 0 ? batch - p->rest_rows : 0;
+    uint64_t first = missing < rows ? missing : rows;
+    if (first != 0) {
+        if (!add_piece(&p->rest, block, 0, first)) {
+            return false;
+        }
+        p->rest_rows += first;
+    }
+    if (p->rest_rows != 0 && (p->rest_rows == batch || all)) {
+        if (!deliver(p, &p->rest, p->linked)) {
+            return false;
+        }
+        p->rest_rows = 0;
+    }
+    const uint64_t whole = all ? rows : rows - (rows - first) % batch;
+    if (whole > first && !deliver_rows(p, block, first, whole, p->linked)) {
+        return false;
+    }
+    first = whole > first ? whole : first;
+    if (first < rows) {
+        if (!add_piece(&p->rest, block, first, rows)) {
+            return false;
+        }
+        p->rest_rows = rows - first;
+    }
+    return true;
+}
+
+/* Totals and records as they are: those of each file for themselves. */
+static bool deliver_runs(tfw_pipeline *p, tfwi_block *block) {
+    for (size_t i = 0; i < block->runs.count; i++) {
+        const uint64_t end = i + 1 < block->runs.count ? block->runs.of[i + 1].row : block->rows;
+        if (!deliver_rows(p, block, block->runs.of[i].row, end, p->linked)) {
+            return false;
+        }
+    }
+    return true;
+}
+
+static void deliver_block(tfw_pipeline *p, tfwi_block *block, bool all) {
+    if (block != NULL && block->rows != 0) {
+        const bool done = p->mode == TFW_PIPELINE_PARSE ? deliver_batches(p, block, all)
+                                                         : deliver_runs(p, block);
+        if (!done) {
+            fail_memory(p);
+        }
+    }
+}
+
+/* ---- Links ---------------------------------------------------------------------------------- */
+
+/* A mean of the records of the last ranges. */
+static void note_size(tfw_pipeline *p, const tfwi_block *block) {
+    uint64_t bytes = 0;
+    for (size_t i = 0; i < block->runs.count; i++) {
+        bytes += block->runs.of[i].end.offset - block->runs.of[i].begin.offset;
+    }
+    if (block->rows != 0) {
+        const uint64_t mean = bytes / block->rows;
+        p->mean = p->mean != 0 ? (p->mean + mean) / 2 : mean;
+    }
+}
+
+/* Numbers the records of a guess that has come true. */
+static void number_records(const tfw_pipeline *p, tfwi_range *r) {
+    for (size_t i = 0; i < r->block->runs.count; i++) {
+        r->block->runs.of[i].begin.record += p->place.record;
+        r->block->runs.of[i].end.record += p->place.record;
+    }
+    r->at.record += p->place.record;
+    r->is_known = true;
+}
+
+/* Lets the next thread read a range on from a place. */
+static void read_on(tfwi_range *r, tfw_place at) {
+    r->at = at;
+    r->is_known = true;
+    r->has_stopped = false;
+    r->state = RANGE_READY;
+}
+
+static void read_again(tfw_pipeline *p, tfwi_range *r) {
+    tfwi_block_release(r->block);
+    r->block = NULL;
+    r->segment = 0;
+    read_on(r, p->place);
+}
+
+/* Whether a range that was guessed begins at the place; else it is read again, or on. */
+static bool link_guess(tfw_pipeline *p, tfwi_range *r) {
+    const tfwi_segment *segment = &r->segments.of[0];
+    if (p->place.offset >= segment->limit) { /* a record covers it */
+        tfwi_block_release(r->block);
+        r->block = NULL;
+        r->at = p->place;
+        r->is_known = true;
+        r->status = TFW_OK;
+        return true;
+    }
+    if (!r->is_found || r->begin != p->place.offset || r->block == NULL) {
+        if (++p->broken_links >= MOST_BROKEN_LINKS) {
+            p->chained_file = segment->source->number;
+        }
+        read_again(p, r);
+        return false;
+    }
+    p->broken_links = 0;
+    number_records(p, r);
+    if (r->has_stopped) {
+        read_on(r, r->at);
+        return false;
+    }
+    return true;
+}
+
+/* The same for one whose begin was known, as a file begins there, or from walking over headers. */
+static bool link_known(tfw_pipeline *p, tfwi_range *r) {
+    const tfwi_segment *segment = &r->segments.of[0];
+    if (segment->source->number != p->place.file || r->was_linked ||
+        (segment->from == p->place.offset && segment->record == p->place.record)) {
+        return true;
+    }
+    read_again(p, r);
+    return false;
+}
+
+static bool link_range(tfw_pipeline *p, tfwi_range *r) {
+    if (r->segments.count == 0) {
+        return true;
+    }
+    const bool holds = r->is_known ? link_known(p, r) : link_guess(p, r);
+    r->was_linked = true;
+    return holds;
+}
+
+/* Whether no record comes after this range. */
+static bool is_last(const tfw_pipeline *p) { return p->has_ended && p->linked + 1 == p->opened; }
+
+/* Delivers a range that holds. */
+static void take_range(tfw_pipeline *p, tfwi_range *r) {
+    const bool stops = r->status != TFW_OK;
+    const bool keeps = (p->flags & TFW_PIPELINE_KEEP_REST) != 0;
+    p->place = r->at;
+    if (r->block != NULL) {
+        note_size(p, r->block);
+        deliver_block(p, r->block, stops ? !keeps : is_last(p));
+        tfwi_block_release(r->block);
+        r->block = NULL;
+    }
+    if (stops && !keeps && !p->has_failed) {
+        tfwi_links_deliver_rest(p);
+    }
+    if (stops && !p->has_failed) {
+        fail(p, r->status, &r->error, &r->next);
+    }
+}
+
+void tfwi_links_advance(tfw_pipeline *p) {
+    while (p->linked < p->opened && !p->has_failed) {
+        tfwi_range *r = &p->ranges[p->linked % p->ring];
+        if (r->state != RANGE_READ || !link_range(p, r)) {
+            return;
+        }
+        take_range(p, r);
+        if (!p->has_failed) {
+            tfwi_range_clear(r);
+            p->linked++;
+        }
+    }
+    if (p->has_ended && p->linked == p->opened && !p->has_failed) {
+        tfwi_links_deliver_rest(p);
+    }
+}

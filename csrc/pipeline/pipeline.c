@@ -1,0 +1,395 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* A pipeline of threads: its life, and what each thread does next.
+ *
+ *     files -> ranges -> links -> rows of batches -> chunks
+ *              plan.c, read_range.c    links.c            chunk.c
+ *
+ * All threads do the same: join a chunk, read a range again, or open the next one. The caller of
+ * tfw_pipeline_next does so while it waits; where it is the only thread, it does all. */
+#include "pipeline/pipeline.h"
+
+enum {
+    MOST_THREADS = 1024,
+    PARSE_FLAGS = TFW_EMPTY_IS_MISSING | TFW_SINGLE | TFW_SEQUENCE,
+    PIPELINE_FLAGS = PARSE_FLAGS | (int)TFW_PIPELINE_NO_DATA_CRC | (int)TFW_PIPELINE_KEEP_REST
+};
+
+/* ---- Creation ------------------------------------------------------------------------------- */
+
+static int check_mode(const tfw_pipeline_options *o, tfw_error *error) {
+    const bool sequence = (o->flags & TFW_SEQUENCE) != 0;
+    if (o->mode > TFW_PIPELINE_SPANS) {
+        return tfwi_fail(error, TFW_E_ARGUMENT, "unknown mode");
+    }
+    if (o->mode != TFW_PIPELINE_PARSE) {
+        return o->context != NULL || o->lists != NULL || o->batch_size != 0 ||
+                       (o->flags & PARSE_FLAGS) != 0
+                   ? tfwi_fail(error, TFW_E_ARGUMENT, "nothing is parsed")
+                   : TFW_OK;
+    }
+    if (o->batch_size == 0 || o->batch_size > SIZE_MAX / 2) {
+        return tfwi_fail(error, TFW_E_ARGUMENT, "an impossible batch_size");
+    }
+    if (sequence ? o->context == NULL && o->lists == NULL
+                 : o->context == NULL || o->lists != NULL) {
+        return tfwi_fail(error, TFW_E_ARGUMENT, "schemas other than the flags say");
+    }
+    return TFW_OK;
+}
+
+static int check_options(const tfw_pipeline_options *o, tfw_error *error) {
+    if (o == NULL || o->size != sizeof *o) {
+        return tfwi_fail(error, TFW_E_ARGUMENT,
+                         "options->size is not sizeof(tfw_pipeline_options)");
+    }
+    if (o->num_threads == 0 || o->num_threads > MOST_THREADS || o->reserved != 0) {
+        return tfwi_fail(error, TFW_E_ARGUMENT, "an impossible num_threads, or reserved is not 0");
+    }
+    if (o->path_count > SIZE_MAX / sizeof(char *) || o->start.offset > INT64_MAX ||
+        o->start.record > SIZE_MAX / 2 || o->range_bytes > INT64_MAX) {
+        return tfwi_fail(error, TFW_E_ARGUMENT, "a start or range_bytes that is too large");
+    }
+    int status = tfwi_check_flags(o->flags, PIPELINE_FLAGS, error);
+    return status == TFW_OK ? check_mode(o, error) : status;
+}
+
+static bool copy_paths(tfw_pipeline *p, const tfw_pipeline_options *o) {
+    p->paths = tfwi_calloc((size_t)o->path_count, sizeof *p->paths);
+    for (; p->paths != NULL && p->path_count < o->path_count; p->path_count++) {
+        const char *path = o->paths[p->path_count];
+        char *copy = tfwi_realloc(NULL, strlen(path) + 1);
+        if (copy == NULL) {
+            return false;
+        }
+        memcpy(copy, path, strlen(path) + 1);
+        p->paths[p->path_count] = copy;
+    }
+    return p->paths != NULL;
+}
+
+static bool init_locks(tfw_pipeline *p) {
+    if (!tfwi_mutex_init(&p->lock)) {
+        return false;
+    }
+    if (!tfwi_condition_init(&p->work)) {
+        tfwi_mutex_destroy(&p->lock);
+        return false;
+    }
+    if (!tfwi_condition_init(&p->ready)) {
+        tfwi_condition_destroy(&p->work);
+        tfwi_mutex_destroy(&p->lock);
+        return false;
+    }
+    return true;
+}
+
+/* The locks are there when it returns true. */
+static bool init(tfw_pipeline *p, const tfw_pipeline_options *o) {
+    const tfw_schema *const schemas[2] = {o->context, o->lists};
+    p->process = tfwi_process();
+    p->batch_size = o->batch_size;
+    p->max_record_size = o->max_record_size;
+    p->range_bytes = o->range_bytes;
+    p->num_threads = o->num_threads;
+    p->mode = o->mode;
+    p->flags = o->flags;
+    p->ring = p->num_threads + 2;
+    p->place = p->next = o->start;
+    p->chained_file = UINT64_MAX;
+    p->workers = tfwi_calloc(p->num_threads, sizeof *p->workers);
+    p->ranges = tfwi_calloc(p->ring, sizeof *p->ranges);
+    if (!copy_paths(p, o) || p->workers == NULL || p->ranges == NULL) {
+        return false;
+    }
+    for (size_t i = 0; i < p->num_threads; i++) {
+        p->workers[i].pipeline = p;
+        p->workers[i].stretch.size = sizeof p->workers[i].stretch;
+    }
+    p->pool = tfwi_pool_create(schemas);
+    return p->pool != NULL && init_locks(p);
+}
+
+static void free_parts(tfw_pipeline *p) {
+    for (size_t i = 0; p->paths != NULL && i < p->path_count; i++) {
+        tfw_free(p->paths[i]);
+    }
+    if (p->pool != NULL) {
+        tfwi_pool_close(p->pool);
+    }
+    tfw_free(p->paths);
+    tfw_free(p->workers);
+    tfw_free(p->ranges);
+    tfw_free(p);
+}
+
+int tfw_pipeline_create(const tfw_pipeline_options *options, tfw_pipeline **out_pipeline,
+                        tfw_error *error) {
+    *out_pipeline = NULL;
+    int status = check_options(options, error);
+    if (status != TFW_OK) {
+        return status;
+    }
+    tfw_pipeline *p = tfwi_calloc(1, sizeof *p);
+    if (p == NULL) {
+        return tfwi_fail(error, TFW_E_MEMORY, "no memory for a pipeline");
+    }
+    if (!init(p, options)) {
+        free_parts(p);
+        return tfwi_fail(error, TFW_E_MEMORY, "no memory for a pipeline");
+    }
+    *out_pipeline = p;
+    return TFW_OK;
+}
+
+/* ---- Work ----------------------------------------------------------------------------------- */
+
+/* The first chunk that is to be joined, or NULL. */
+static tfw_chunk *find_chunk(const tfw_pipeline *p) {
+    tfw_chunk *chunk = p->first_chunk;
+    while (chunk != NULL && chunk->state != CHUNK_SPLIT) {
+        chunk = chunk->next;
+    }
+    return chunk;
+}
+
+static tfwi_range *find_range(const tfw_pipeline *p) {
+    for (uint64_t i = p->linked; i < p->opened; i++) {
+        tfwi_range *r = &p->ranges[i % p->ring];
+        if (r->state == RANGE_READY) {
+            return r;
+        }
+    }
+    return NULL;
+}
+
+static void join_chunk(tfw_pipeline *p, tfw_chunk *chunk) {
+    chunk->state = CHUNK_BUSY;
+    tfwi_mutex_unlock(&p->lock);
+    const int status = tfwi_chunk_join(chunk, p->pool);
+    tfwi_mutex_lock(&p->lock);
+    chunk->state = CHUNK_READY;
+    chunk->status = status;
+}
+
+static void read_range(tfw_pipeline *p, tfwi_worker *w, tfwi_range *r) {
+    r->state = RANGE_BUSY;
+    tfwi_mutex_unlock(&p->lock);
+    tfwi_range_read(p, w, r);
+    tfwi_mutex_lock(&p->lock);
+    r->state = RANGE_READ;
+}
+
+/* Does what comes next, without the lock meanwhile; false: there is nothing to do. */
+static bool work(tfw_pipeline *p, tfwi_worker *w) {
+    tfw_chunk *chunk = find_chunk(p);
+    tfwi_range *r = find_range(p);
+    if (chunk == NULL && (r == NULL || p->has_failed) && !tfwi_plan_may_open(p)) {
+        return false;
+    }
+    p->busy++;
+    if (chunk != NULL) {
+        join_chunk(p, chunk);
+    } else if (r != NULL) {
+        read_range(p, w, r);
+    } else {
+        tfwi_plan_open(p, w);
+    }
+    p->busy--;
+    tfwi_links_advance(p);
+    tfwi_condition_broadcast(&p->work);
+    tfwi_condition_broadcast(&p->ready);
+    return true;
+}
+
+static void run_worker(void *argument) {
+    tfwi_worker *w = argument;
+    tfw_pipeline *p = w->pipeline;
+    tfwi_mutex_lock(&p->lock);
+    while (!p->is_cancelled) {
+        if (!work(p, w)) {
+            tfwi_condition_wait(&p->work, &p->lock);
+        }
+    }
+    tfwi_mutex_unlock(&p->lock);
+}
+
+/* Starts the other threads, once there is more than one range to read; fewer, where the system has
+ * no more. */
+static void start_threads(tfw_pipeline *p) {
+    if (p->was_started || p->linked == 0 || p->has_ended || p->num_threads == 1) {
+        return;
+    }
+    p->was_started = true;
+    while (p->started + 1 < p->num_threads) {
+        tfwi_worker *w = &p->workers[p->started + 1];
+        if (!tfwi_thread_start(&w->thread, run_worker, w)) {
+            break;
+        }
+        p->started++;
+    }
+}
+
+/* ---- Delivery ------------------------------------------------------------------------------- */
+
+/* What tfw_pipeline_next returns now; TFW_NEED_INPUT: it is not known yet. */
+static int deliver(tfw_pipeline *p, tfw_chunk **out_chunk, tfw_error *error) {
+    tfw_chunk *chunk = p->first_chunk;
+    if (p->is_cancelled) {
+        return tfwi_fail(error, TFW_E_ARGUMENT, "the pipeline was cancelled");
+    }
+    if (chunk != NULL) {
+        if (chunk->state != CHUNK_READY) {
+            return TFW_NEED_INPUT;
+        }
+        if (chunk->status != TFW_OK) {
+            return tfwi_fail(error, chunk->status, "out of memory");
+        }
+        p->first_chunk = chunk->next;
+        p->last_chunk = p->first_chunk != NULL ? p->last_chunk : NULL;
+        chunk->next = NULL;
+        tfwi_condition_broadcast(&p->work); /* there is room in the ring */
+        *out_chunk = chunk;
+        return TFW_OK;
+    }
+    if (!p->has_failed) {
+        return p->has_ended && p->linked == p->opened ? TFW_END : TFW_NEED_INPUT;
+    }
+    if (p->was_told && p->rest_rows != 0 && !p->is_final) {
+        tfwi_links_deliver_rest(p);
+        return deliver(p, out_chunk, error);
+    }
+    p->was_told = true;
+    if (error != NULL) {
+        *error = p->error;
+    }
+    return p->status;
+}
+
+int tfw_pipeline_next(tfw_pipeline *p, int32_t timeout_ms, tfw_chunk **out_chunk,
+                      tfw_error *error) {
+    *out_chunk = NULL;
+    if (tfwi_process() != p->process) {
+        return tfwi_fail(error, TFW_E_UNSUPPORTED, "the pipeline is of the parent process");
+    }
+    const uint64_t deadline = timeout_ms < 0 ? UINT64_MAX : tfwi_clock() + (uint64_t)timeout_ms;
+    tfwi_mutex_lock(&p->lock);
+    int status = deliver(p, out_chunk, error);
+    while (status == TFW_NEED_INPUT) {
+        start_threads(p);
+        if (!work(p, &p->workers[0])) {
+            if (timeout_ms < 0) {
+                tfwi_condition_wait(&p->ready, &p->lock);
+            } else {
+                tfwi_condition_wait_until(&p->ready, &p->lock, deadline);
+            }
+        }
+        status = deliver(p, out_chunk, error);
+        if (status == TFW_NEED_INPUT && timeout_ms >= 0 && tfwi_clock() >= deadline) {
+            break;
+        }
+    }
+    tfwi_mutex_unlock(&p->lock);
+    return status;
+}
+
+void tfw_pipeline_stopped(const tfw_pipeline *p, tfw_place *out_place, tfw_place *out_next) {
+    *out_place = p->place;
+    *out_next = p->after;
+}
+
+/* ---- Going on ------------------------------------------------------------------------------- */
+
+/* Whether the range that has failed can go on at a place by itself. */
+static bool goes_on_in_range(const tfw_pipeline *p, const tfw_place *place) {
+    const tfwi_range *r = &p->ranges[p->linked % p->ring];
+    return p->linked != p->opened && r->segments.count != 0 && place->file == p->place.file;
+}
+
+/* Drops all ranges, and begins anew at a place. */
+static void begin_anew(tfw_pipeline *p, const tfw_place *place) {
+    while (p->busy != 0) {
+        tfwi_condition_wait(&p->ready, &p->lock);
+    }
+    for (; p->linked < p->opened; p->linked++) {
+        tfwi_range_clear(&p->ranges[p->linked % p->ring]);
+    }
+    if (p->source != NULL && p->source->number != place->file) {
+        tfwi_source_release(p->source);
+        p->source = NULL;
+    }
+    p->next = *place;
+    p->is_next_known = true;
+    p->has_ended = p->is_unusual = false;
+}
+
+int tfw_pipeline_seek(tfw_pipeline *p, const tfw_place *place, tfw_error *error) {
+    if (tfwi_process() != p->process) {
+        return tfwi_fail(error, TFW_E_UNSUPPORTED, "the pipeline is of the parent process");
+    }
+    tfwi_mutex_lock(&p->lock);
+    const bool can = p->has_failed && !p->is_final && p->first_chunk == NULL && !p->is_cancelled;
+    const bool back = place->file < p->place.file || place->offset > INT64_MAX ||
+                      place->record > SIZE_MAX / 2 ||
+                      (place->file == p->place.file && place->offset < p->place.offset);
+    if (can && !back) {
+        if (goes_on_in_range(p, place)) {
+            tfwi_range *r = &p->ranges[p->linked % p->ring];
+            r->at = *place;
+            r->status = TFW_OK;
+            r->state = RANGE_READY;
+        } else {
+            begin_anew(p, place);
+        }
+        p->place = *place;
+        p->has_failed = p->was_told = false;
+        tfwi_condition_broadcast(&p->work);
+    }
+    tfwi_mutex_unlock(&p->lock);
+    return can && !back ? TFW_OK
+                        : tfwi_fail(error, TFW_E_ARGUMENT,
+                                    can ? "a place before the end of reading"
+                                        : "reading has not stopped at an error");
+}
+
+/* ---- The end -------------------------------------------------------------------------------- */
+
+void tfw_pipeline_cancel(tfw_pipeline *p) {
+    if (tfwi_process() == p->process) {
+        tfwi_mutex_lock(&p->lock);
+        p->is_cancelled = true;
+        tfwi_condition_broadcast(&p->work);
+        tfwi_condition_broadcast(&p->ready);
+        tfwi_mutex_unlock(&p->lock);
+    }
+}
+
+void tfw_pipeline_free(tfw_pipeline *p) {
+    if (p == NULL || tfwi_process() != p->process) {
+        return;
+    }
+    tfw_pipeline_cancel(p);
+    for (size_t i = 0; i < p->started; i++) {
+        tfwi_thread_join(&p->workers[i + 1].thread);
+    }
+    for (size_t i = 0; i < p->ring; i++) {
+        tfwi_range_clear(&p->ranges[i]);
+        tfw_free(p->ranges[i].segments.of);
+    }
+    for (size_t i = 0; i < p->num_threads; i++) {
+        tfw_free(p->workers[i].stretch.buffer);
+        tfw_free(p->workers[i].offsets.of);
+    }
+    for (tfw_chunk *chunk = p->first_chunk, *next; chunk != NULL; chunk = next) {
+        next = chunk->next;
+        tfw_chunk_release(chunk);
+    }
+    for (size_t i = 0; i < p->rest.count; i++) {
+        tfwi_block_release(p->rest.of[i].block);
+    }
+    tfw_free(p->rest.of);
+    tfwi_source_release(p->source);
+    tfwi_condition_destroy(&p->work);
+    tfwi_condition_destroy(&p->ready);
+    tfwi_mutex_destroy(&p->lock);
+    free_parts(p);
+}

@@ -1,0 +1,151 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The state of a pipeline, and the steps of its work. What they share is read and written under the
+ * pipeline's lock, but where a comment says otherwise. */
+#ifndef TFWIRE_PIPELINE_H
+#define TFWIRE_PIPELINE_H
+
+#include "pipeline/pool.h"
+
+/* A file, open while ranges of it are read. */
+typedef struct tfwi_source {
+    uint64_t number;
+    uint64_t serial; /* no two sources have the same */
+    uint64_t size;   /* when it was opened */
+    size_t uses;
+    int fd;
+} tfwi_source;
+
+/* The records that begin in a part of a file. */
+typedef struct tfwi_segment {
+    tfwi_source *source;
+    uint64_t from;
+    uint64_t limit;
+    uint64_t record; /* number of the first one, if it is known */
+} tfwi_segment;
+
+enum tfwi_range_state {
+    RANGE_READY = 0, /* for any thread to read */
+    RANGE_BUSY = 1,
+    RANGE_READ = 2
+};
+
+/* What one thread reads at a time, in a place of the ring. While it is BUSY it is that thread's. */
+typedef struct tfwi_range {
+    enum tfwi_range_state state;
+    bool is_chained; /* read from where the one before ended, up to the end of a batch */
+    bool is_known;   /* where its first record begins, and the number of that */
+    bool is_found;   /* not known: a record was found, at begin */
+    bool was_linked;  /* it was found to begin where it does, or is read from there */
+    bool has_stopped; /* not known: at something unusual, which only counts once the link holds */
+    TFWI_ARRAY(tfwi_segment) segments; /* not chained: one, or several that begin files */
+    size_t segment;
+    tfw_place at; /* where reading goes on, and at last where it ended */
+    uint64_t begin;
+    tfwi_block *block;
+    int status; /* what is wrong with the record there */
+    tfw_error error;
+    tfw_place next; /* the record after it, if it is whole */
+} tfwi_range;
+
+/* What a thread reads with. Only it uses them. */
+typedef struct tfwi_worker {
+    struct tfw_pipeline *pipeline;
+    tfwi_thread thread;
+    tfw_stretch stretch;
+    uint64_t serial; /* of the source that the stretch is of; 0: none */
+    TFWI_ARRAY(int64_t) offsets; /* of headers that were walked over */
+} tfwi_worker;
+
+struct tfw_pipeline {
+    /* Never changed. */
+    uint64_t process; /* that created it */
+    char **paths;
+    uint64_t path_count;
+    uint64_t batch_size;
+    uint64_t max_record_size;
+    uint64_t range_bytes; /* 0: by the size of batches */
+    size_t num_threads;
+    uint32_t mode;
+    uint32_t flags;
+    tfwi_pool *pool;
+    size_t ring; /* how many ranges there may be */
+
+    tfwi_mutex lock;
+    tfwi_condition work;  /* there may be something to do */
+    tfwi_condition ready; /* there may be something to deliver */
+    tfwi_worker *workers; /* the first is the caller's */
+    size_t started;       /* threads */
+    size_t busy;          /* threads that do something now */
+    bool was_started;
+    bool is_cancelled;
+
+    /* The ranges: number i is ranges[i % ring]. Those below linked have been delivered to the
+     * chunks, those below opened exist. */
+    tfwi_range *ranges;
+    uint64_t linked;
+    uint64_t opened;
+    tfw_place place;      /* where the records of all linked ranges end */
+    uint64_t mean;        /* bytes of a record, with its frame; 0: not known */
+    unsigned broken_links; /* in a row */
+    uint64_t chained_file; /* whose ranges are chained, as guesses fail there; UINT64_MAX: none */
+    tfwi_pieces rest;     /* of a batch that is not full yet */
+    uint64_t rest_rows;
+    tfw_chunk *first_chunk;
+    tfw_chunk *last_chunk;
+
+    /* Where the next range begins. Of the one thread that opens it, while is_opening. */
+    bool is_opening;
+    bool has_ended;  /* there is no further range */
+    bool is_unusual; /* a header cannot be walked over */
+    tfw_place next;
+    bool is_next_known;    /* the record; its number, too */
+    bool is_row_known;
+    uint64_t next_row; /* of its batch, or of one before */
+    tfwi_source *source;   /* the file of next, or NULL */
+    uint64_t last_serial;
+
+    /* The end, or what is wrong at place. */
+    bool has_failed;
+    bool is_final; /* no seek leads on: memory ran out */
+    bool was_told; /* it was returned by tfw_pipeline_next */
+    int status;
+    tfw_error error;
+    tfw_place after;
+};
+
+/* ---- plan.c: which range is read next; with the lock unless they say so ---- */
+
+/* Whether a range can be opened now. */
+bool tfwi_plan_may_open(const tfw_pipeline *p);
+
+/* Opens the next range, and reads it where it is chained. Leaves the lock meanwhile. */
+void tfwi_plan_open(tfw_pipeline *p, tfwi_worker *w);
+
+/* Opens the file of p->next, or the next one that holds more. TFW_END: there is none. Without the
+ * lock, but while the caller opens a range. */
+int tfwi_plan_source(tfw_pipeline *p, tfw_error *error);
+
+void tfwi_source_use(tfwi_source *source);
+void tfwi_source_release(tfwi_source *source); /* NULL is allowed */
+
+/* ---- read_range.c: reading ranges; without the lock, but for the last ---- */
+
+/* Reads a range that was planned, or goes on with it. */
+void tfwi_range_read(tfw_pipeline *p, tfwi_worker *w, tfwi_range *r);
+
+/* The same for one that is chained: whole batches from p->next on, which it advances. */
+void tfwi_range_read_chained(tfw_pipeline *p, tfwi_worker *w, tfwi_range *r, uint64_t bytes,
+                             uint64_t mean, bool has_rest);
+
+/* Drops what a range holds. */
+void tfwi_range_clear(tfwi_range *r);
+
+/* ---- links.c: ranges in order, and batches of them; with the lock ---- */
+
+/* Links the ranges that were read, as far as possible. */
+void tfwi_links_advance(tfw_pipeline *p);
+
+/* Puts the rest into a chunk of its own. */
+void tfwi_links_deliver_rest(tfw_pipeline *p);
+
+#endif /* TFWIRE_PIPELINE_H */

@@ -1,0 +1,270 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Which range is read next. One thread at a time decides that, and opens the files.
+ *
+ * A range is one of three. Chained: it begins where all before it have ended, and nothing else is
+ * read meanwhile. The first range is, so that small files need no threads; all are with one thread,
+ * and where guesses have failed. Walked: records are so long that reading all headers costs little;
+ * so ranges of whole batches are known. Guessed: a part of a file, or several small files. */
+#include "pipeline/pipeline.h"
+
+#include "base/system.h"
+#include "records/frame.h"
+#include "records/read_at.h"
+
+enum {
+    /* Bytes of a range: with its columns it stays in the second cache. Larger ranges would copy
+     * fewer rows of batches that span two, but take longer. */
+    RANGE = 1 << 20,
+    LONG_RECORD = 1 << 13, /* bytes from which on headers are walked over */
+    MOST_WALKED = 1 << 24, /* bytes of a range of one batch */
+    MOST_SEGMENTS = 256,
+    HEADERS = 256 /* walked over at a time */
+};
+
+/* What a range is planned by, as it is while the pipeline is locked. */
+typedef struct target {
+    uint64_t bytes;
+    uint64_t mean;
+    bool is_chained;
+    bool is_walked;
+} target;
+
+/* ---- Files ---------------------------------------------------------------------------------- */
+
+void tfwi_source_use(tfwi_source *source) { source->uses++; }
+
+void tfwi_source_release(tfwi_source *source) {
+    if (source != NULL && --source->uses == 0) {
+        tfwi_system_close(source->fd);
+        tfw_free(source);
+    }
+}
+
+static int open_source(tfw_pipeline *p, tfw_error *error) {
+    tfwi_source *source = tfwi_calloc(1, sizeof *source);
+    if (source == NULL) {
+        return tfwi_fail(error, TFW_E_MEMORY, "out of memory");
+    }
+    int status = tfwi_open_file(p->paths[p->next.file], &source->fd, error);
+    if (status == TFW_OK && !tfwi_system_size(source->fd, &source->size)) {
+        tfwi_system_close(source->fd);
+        status = tfwi_fail(error, TFW_E_UNSUPPORTED, "not a regular file");
+    }
+    if (status != TFW_OK) {
+        tfw_free(source);
+        return status;
+    }
+    source->number = p->next.file;
+    source->serial = ++p->last_serial;
+    source->uses = 1;
+    p->source = source;
+    return TFW_OK;
+}
+
+int tfwi_plan_source(tfw_pipeline *p, tfw_error *error) {
+    while (p->next.file < p->path_count) {
+        int status = p->source != NULL ? TFW_OK : open_source(p, error);
+        if (status != TFW_OK || p->next.offset < p->source->size) {
+            return status;
+        }
+        tfwi_mutex_lock(&p->lock);
+        tfwi_source_release(p->source);
+        tfwi_mutex_unlock(&p->lock);
+        p->source = NULL;
+        p->next = (tfw_place){.file = p->next.file + 1};
+        p->is_next_known = true;
+    }
+    return TFW_END;
+}
+
+/* ---- Segments ------------------------------------------------------------------------------- */
+
+/* Adds what lies between next and an offset of its file. */
+static bool add_segment(tfw_pipeline *p, tfwi_range *r, uint64_t limit) {
+    if (!TFWI_RESERVE_MORE(r->segments, 1)) {
+        return false;
+    }
+    tfwi_mutex_lock(&p->lock);
+    tfwi_source_use(p->source);
+    tfwi_mutex_unlock(&p->lock);
+    if (r->segments.count == 0) {
+        r->is_known = p->is_next_known;
+        r->at = p->next;
+    }
+    r->segments.of[r->segments.count++] =
+        (tfwi_segment){p->source, p->next.offset, limit, p->next.record};
+    return true;
+}
+
+/* A part of a file, or several files. */
+static int plan_guess(tfw_pipeline *p, tfwi_range *r, const target *aim, tfw_error *error) {
+    uint64_t bytes = 0;
+    int status = TFW_OK;
+    while (bytes < aim->bytes && r->segments.count < MOST_SEGMENTS &&
+           (status = tfwi_plan_source(p, error)) == TFW_OK) {
+        const uint64_t left = p->source->size - p->next.offset, room = aim->bytes - bytes;
+        const uint64_t taken = left <= room + room / 2 ? left : room;
+        if (!add_segment(p, r, p->next.offset + taken)) {
+            return tfwi_fail(error, TFW_E_MEMORY, "out of memory");
+        }
+        p->next.offset += taken;
+        p->is_next_known = false; /* until the file ends there */
+        p->is_row_known = false;
+        bytes += taken;
+        if (!r->is_known) {
+            break;
+        }
+    }
+    return status;
+}
+
+/* Walks over headers until a batch ends; *out_bytes are those of the records. False: no further
+ * than the damage there. */
+static bool walk(tfw_pipeline *p, tfwi_worker *w, uint64_t most, uint64_t *out_bytes) {
+    const uint64_t from = p->next.offset;
+    size_t count = 0;
+    int status = TFW_OK;
+    *out_bytes = 0;
+    while (status == TFW_OK && *out_bytes < most) {
+        const uint64_t missing =
+            p->batch_size != 0 ? p->batch_size - p->next_row % p->batch_size : HEADERS;
+        status = tfw_walk(p->source->fd, p->source->size, &p->next.offset, w->stretch.buffer,
+                          w->stretch.capacity, w->offsets.of,
+                          missing < HEADERS ? (size_t)missing : HEADERS, &count, NULL);
+        p->next.record += count;
+        p->next_row += count;
+        *out_bytes = p->next.offset - from;
+        if (p->batch_size != 0 && p->next_row % p->batch_size == 0 && count == missing) {
+            break;
+        }
+    }
+    return status >= 0;
+}
+
+/* Whole batches, of records found by their headers. */
+static int plan_walk(tfw_pipeline *p, tfwi_worker *w, tfwi_range *r, const target *aim,
+                     tfw_error *error) {
+    uint64_t bytes = 0;
+    int status = TFW_OK;
+    tfwi_bytes buffer = {.of = w->stretch.buffer, .capacity = w->stretch.capacity};
+    w->serial = 0;
+    if (!TFWI_RESERVE(buffer, 1 << 17) || !TFWI_RESERVE(w->offsets, HEADERS)) {
+        return tfwi_fail(error, TFW_E_MEMORY, "out of memory");
+    }
+    w->stretch.buffer = buffer.of;
+    w->stretch.capacity = buffer.capacity;
+    const uint64_t most = p->batch_size != 0 && aim->bytes < MOST_WALKED ? MOST_WALKED
+                                                                          : aim->bytes;
+    do {
+        status = tfwi_plan_source(p, error);
+        if (status != TFW_OK) {
+            return status;
+        }
+        const tfw_place from = p->next;
+        uint64_t more = 0;
+        p->is_unusual = !walk(p, w, most - bytes, &more);
+        const tfw_place to = p->next;
+        p->next = from;
+        if (more != 0 && !add_segment(p, r, to.offset)) {
+            return tfwi_fail(error, TFW_E_MEMORY, "out of memory");
+        }
+        p->next = to;
+        bytes += more;
+    } while (!p->is_unusual && r->segments.count < MOST_SEGMENTS && bytes < most &&
+             (bytes < aim->bytes || (p->batch_size != 0 && p->next_row % p->batch_size != 0)));
+    return TFW_OK;
+}
+
+/* ---- Opening -------------------------------------------------------------------------------- */
+
+static bool is_chained(const tfw_pipeline *p) {
+    return p->num_threads == 1 || p->opened == 0 || p->is_unusual ||
+           p->chained_file == p->next.file;
+}
+
+static bool is_walked(const tfw_pipeline *p) { return p->mean >= LONG_RECORD; }
+
+/* Whether all before must be known first. */
+static bool must_be_known(const tfw_pipeline *p) {
+    return is_chained(p) || (is_walked(p) && !(p->is_next_known && p->is_row_known));
+}
+
+bool tfwi_plan_may_open(const tfw_pipeline *p) {
+    const uint64_t first = p->first_chunk != NULL ? p->first_chunk->range : p->linked;
+    return !p->is_opening && !p->has_ended && !p->has_failed && p->opened - first < p->ring &&
+           (p->opened == p->linked || !must_be_known(p));
+}
+
+static target make_target(const tfw_pipeline *p) {
+    const uint64_t bytes = p->range_bytes != 0 ? p->range_bytes : RANGE;
+    return (target){bytes, p->mean, is_chained(p), is_walked(p)};
+}
+
+/* Begins to open a range where all before it have ended. */
+static void go_to_end(tfw_pipeline *p) {
+    if (p->place.file == p->next.file) {
+        p->next = p->place;
+    }
+    p->is_next_known = p->is_row_known = true;
+    p->next_row = p->rest_rows;
+}
+
+static void begin_range(tfwi_range *r) {
+    tfwi_range_clear(r);
+    r->state = RANGE_BUSY;
+    r->is_chained = r->is_found = r->was_linked = r->has_stopped = false;
+    r->is_known = true;
+    r->segment = 0;
+    r->status = TFW_OK;
+}
+
+static void plan_range(tfw_pipeline *p, tfwi_worker *w, tfwi_range *r, const target *aim) {
+    int status = aim->is_walked && p->is_row_known ? plan_walk(p, w, r, aim, &r->error)
+                                                     : plan_guess(p, r, aim, &r->error);
+    if (status < 0 && r->segments.count == 0) {
+        r->at = p->next;
+        r->status = status;
+        r->next = (tfw_place){.file = p->next.file};
+    }
+}
+
+void tfwi_plan_open(tfw_pipeline *p, tfwi_worker *w) {
+    if (p->opened == p->linked) {
+        go_to_end(p);
+    }
+    tfwi_range *r = &p->ranges[p->opened % p->ring];
+    const target aim = make_target(p);
+    const bool has_rest = p->rest_rows != 0 || (p->flags & TFW_PIPELINE_KEEP_REST) != 0;
+    begin_range(r);
+    r->is_chained = aim.is_chained;
+    p->is_opening = true;
+    p->is_unusual = false;
+    if (aim.is_chained) {
+        p->opened++;
+    }
+    tfwi_mutex_unlock(&p->lock);
+    if (aim.is_chained) {
+        tfwi_range_read_chained(p, w, r, aim.bytes, aim.mean, has_rest);
+    } else {
+        plan_range(p, w, r, &aim);
+    }
+    const bool is_empty = !aim.is_chained && r->segments.count == 0 && r->status == TFW_OK;
+    tfw_error ignored;
+    const bool has_ended = r->status == TFW_OK && (aim.is_chained || is_empty) && !p->is_unusual &&
+                           tfwi_plan_source(p, &ignored) == TFW_END;
+    tfwi_mutex_lock(&p->lock);
+    p->is_opening = false;
+    p->has_ended = has_ended;
+    if (!aim.is_chained && !is_empty) {
+        p->opened++;
+    }
+    r->state = RANGE_READ;
+    if (r->segments.count != 0) {
+        r->state = RANGE_BUSY;
+        tfwi_condition_broadcast(&p->work);
+        tfwi_mutex_unlock(&p->lock);
+        tfwi_range_read(p, w, r);
+        tfwi_mutex_lock(&p->lock);
+        r->state = RANGE_READ;
+    }
+}

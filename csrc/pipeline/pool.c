@@ -1,0 +1,171 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Blocks that come back are used again with the memory that they have: fresh memory costs a page
+ * fault every 4 KiB, which takes longer than parsing does. */
+#include "pipeline/pool.h"
+
+/* ---- Blocks --------------------------------------------------------------------------------- */
+
+static void free_block(tfwi_block *block) {
+    for (int i = 0; i < 2; i++) {
+        tfw_columns_free(block->columns[i]);
+        tfw_free(block->finished[i]);
+    }
+    tfw_free(block->runs.of);
+    tfw_free(block->offsets.of);
+    tfw_free(block->spans.of);
+    tfw_free(block->data);
+    tfw_free(block);
+}
+
+static bool create_columns(tfwi_block *block, int i, const tfw_schema *schema) {
+    const unsigned flags = TFW_OWN_NUMBERS | (i == 1 ? TFW_FEATURE_LISTS : 0);
+    block->finished[i] = tfwi_calloc(schema->count, sizeof *block->finished[i]);
+    return block->finished[i] != NULL &&
+           tfw_columns_create(schema, flags, &block->columns[i], NULL) == TFW_OK;
+}
+
+static tfwi_block *create_block(tfwi_pool *pool) {
+    tfwi_block *block = tfwi_calloc(1, sizeof *block);
+    for (int i = 0; i < 2 && block != NULL; i++) {
+        if (pool->schemas[i] != NULL && !create_columns(block, i, pool->schemas[i])) {
+            free_block(block);
+            return NULL;
+        }
+    }
+    return block;
+}
+
+void tfwi_block_clear(tfwi_block *block) {
+    for (int i = 0; i < 2; i++) {
+        if (block->columns[i] != NULL) {
+            tfw_columns_clear(block->columns[i]);
+        }
+    }
+    block->rows = 0;
+    block->runs.count = block->offsets.count = block->spans.count = 0;
+    block->end = 0;
+}
+
+tfwi_block *tfwi_block_take(tfwi_pool *pool) {
+    tfwi_mutex_lock(&pool->lock);
+    tfwi_block *block = pool->idle;
+    if (block != NULL) {
+        pool->idle = block->next;
+    }
+    tfwi_mutex_unlock(&pool->lock);
+    if (block == NULL) {
+        block = create_block(pool);
+        if (block == NULL) {
+            return NULL;
+        }
+        block->pool = pool;
+        tfwi_mutex_lock(&pool->lock);
+        pool->count++;
+        tfwi_mutex_unlock(&pool->lock);
+    }
+    block->uses = 1;
+    tfwi_block_clear(block);
+    return block;
+}
+
+void tfwi_block_use(tfwi_block *block) {
+    tfwi_mutex_lock(&block->pool->lock);
+    block->uses++;
+    tfwi_mutex_unlock(&block->pool->lock);
+}
+
+static void free_pool(tfwi_pool *pool) {
+    tfwi_mutex_destroy(&pool->lock);
+    tfw_free(pool);
+}
+
+void tfwi_block_release(tfwi_block *block) {
+    if (block == NULL) {
+        return;
+    }
+    tfwi_pool *pool = block->pool;
+    tfwi_mutex_lock(&pool->lock);
+    const bool unused = --block->uses == 0;
+    const bool gone = unused && pool->closed;
+    if (unused && !gone) {
+        block->next = pool->idle;
+        pool->idle = block;
+    }
+    pool->count -= gone;
+    const bool last = gone && pool->count == 0;
+    tfwi_mutex_unlock(&pool->lock);
+    if (gone) {
+        free_block(block);
+    }
+    if (last) {
+        free_pool(pool);
+    }
+}
+
+int tfwi_block_finish(tfwi_block *block, tfw_error *error) {
+    int status = TFW_OK;
+    for (int i = 0; i < 2 && status == TFW_OK; i++) {
+        if (block->columns[i] != NULL) {
+            status = tfwi_columns_peek_all(block->columns[i], block->finished[i], error);
+        }
+    }
+    return status;
+}
+
+static const tfwi_run *run_of(const tfwi_block *block, uint64_t row) {
+    const tfwi_run *run = &block->runs.of[block->runs.count - 1];
+    while (run->row > row) {
+        run--;
+    }
+    return run;
+}
+
+tfw_place tfwi_block_begin(const tfwi_block *block, uint64_t row) {
+    const tfwi_run *run = run_of(block, row);
+    tfw_place place = run->begin;
+    if (row != run->row) {
+        place.record += row - run->row;
+        place.offset = block->offsets.of[row];
+    }
+    return place;
+}
+
+tfw_place tfwi_block_end(const tfwi_block *block, uint64_t row) {
+    const tfwi_run *run = run_of(block, row);
+    const bool is_last = row + 1 - run->row == run->end.record - run->begin.record;
+    return is_last ? run->end : tfwi_block_begin(block, row + 1);
+}
+
+/* ---- The pool ------------------------------------------------------------------------------- */
+
+tfwi_pool *tfwi_pool_create(const tfw_schema *const schemas[2]) {
+    tfwi_pool *pool = tfwi_calloc(1, sizeof *pool);
+    if (pool == NULL || !tfwi_mutex_init(&pool->lock)) {
+        tfw_free(pool);
+        return NULL;
+    }
+    pool->schemas[0] = schemas[0];
+    pool->schemas[1] = schemas[1];
+    pool->process = tfwi_process();
+    return pool;
+}
+
+void tfwi_pool_close(tfwi_pool *pool) {
+    tfwi_mutex_lock(&pool->lock);
+    tfwi_block *idle = pool->idle;
+    pool->closed = true;
+    pool->idle = NULL;
+    for (const tfwi_block *block = idle; block != NULL; block = block->next) {
+        pool->count--;
+    }
+    const bool last = pool->count == 0;
+    tfwi_mutex_unlock(&pool->lock);
+    while (idle != NULL) {
+        tfwi_block *next = idle->next;
+        free_block(idle);
+        idle = next;
+    }
+    if (last) {
+        free_pool(pool);
+    }
+}

@@ -1,0 +1,95 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Blocks of rows, which are used again and again, and the chunks that lend them. */
+#ifndef TFWIRE_POOL_H
+#define TFWIRE_POOL_H
+
+#include "base/threads.h"
+#include "files/read_columns.h"
+
+/* Rows of a block that come from one file, without gaps. */
+typedef struct tfwi_run {
+    uint64_t row;    /* the first one */
+    tfw_place begin;
+    tfw_place end;   /* as many records later */
+    tfw_tally tally; /* to verify */
+    uint64_t lengths[2];
+} tfwi_run;
+
+/* What a thread makes of a range: only it writes them, and then nobody. */
+typedef struct tfwi_block {
+    struct tfwi_pool *pool;
+    struct tfwi_block *next; /* of those that are idle */
+    size_t uses;             /* by ranges, batches and chunks; under the pool's lock */
+    tfw_columns *columns[2]; /* of the context and of the lists, or NULL */
+    tfw_column *finished[2]; /* what they hold */
+    uint64_t rows;
+    TFWI_ARRAY(tfwi_run) runs;
+    tfwi_offsets offsets; /* of the rows in their files, where rows may be cut off; else empty */
+    tfwi_spans spans;     /* of the data */
+    uint8_t *data;
+    size_t capacity;
+    size_t end; /* of the data */
+} tfwi_block;
+
+/* It lives until the pipeline and all chunks are gone. */
+typedef struct tfwi_pool {
+    tfwi_mutex lock;
+    const tfw_schema *schemas[2];
+    uint64_t process;  /* that owns it */
+    size_t count;      /* of blocks, idle or not */
+    bool closed;       /* the pipeline is gone: nobody takes idle blocks */
+    tfwi_block *idle;
+} tfwi_pool;
+
+/* NULL: out of memory. */
+tfwi_pool *tfwi_pool_create(const tfw_schema *const schemas[2]);
+
+/* For the pipeline that is freed. */
+void tfwi_pool_close(tfwi_pool *pool);
+
+/* An empty block, used once; NULL: out of memory. */
+tfwi_block *tfwi_block_take(tfwi_pool *pool);
+void tfwi_block_use(tfwi_block *block);
+void tfwi_block_release(tfwi_block *block); /* NULL is allowed */
+
+/* Makes a block empty. */
+void tfwi_block_clear(tfwi_block *block);
+
+/* Makes the columns ready to be lent; TFW_E_MEMORY. */
+int tfwi_block_finish(tfwi_block *block, tfw_error *error);
+
+/* Where a row begins and ends in its file. REQUIRES: the block has it, and offsets unless a run
+ * begins or ends there. */
+tfw_place tfwi_block_begin(const tfwi_block *block, uint64_t row);
+tfw_place tfwi_block_end(const tfwi_block *block, uint64_t row);
+
+/* Rows [first, end) of a block. */
+typedef struct tfwi_piece {
+    tfwi_block *block;
+    uint64_t first;
+    uint64_t end;
+} tfwi_piece;
+
+typedef TFWI_ARRAY(tfwi_piece) tfwi_pieces;
+
+enum tfwi_chunk_state {
+    CHUNK_READY = 0, /* one piece */
+    CHUNK_SPLIT = 1, /* for any thread to join */
+    CHUNK_BUSY = 2
+};
+
+/* Its pieces are read by the thread that joins it, and then by nobody until it is delivered. */
+struct tfw_chunk {
+    struct tfw_chunk *next;
+    uint64_t range; /* the last one that it has rows of */
+    enum tfwi_chunk_state state;
+    int status; /* of joining */
+    tfwi_pieces pieces;
+    tfw_place begin;
+    tfw_place end;
+};
+
+/* Copies the pieces into one block; TFW_E_MEMORY. */
+int tfwi_chunk_join(tfw_chunk *chunk, tfwi_pool *pool);
+
+#endif /* TFWIRE_POOL_H */

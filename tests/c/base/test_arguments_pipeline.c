@@ -1,0 +1,83 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Pipelines and chunks at the edges of their arguments. */
+#include "arguments.h"
+
+static void pipelines_at_the_edges(void) {
+    table t;
+    tfw_pipeline *p;
+    tfw_chunk *chunk;
+    tfw_place place, next;
+    table_open(&t);
+    CHECK_EQ(TFW_E_ARGUMENT, tfw_pipeline_create(NULL, &p, NULL));
+    FOR_EDGES(i) {
+        const tfw_pipeline_options usual = {.size = sizeof usual, .context = t.schema,
+                                            .batch_size = 1, .num_threads = 1};
+        tfw_pipeline_options o[9];
+        for (size_t k = 0; k < 9; k++) {
+            o[k] = usual;
+        }
+        o[0].size = size_edge(i);
+        o[1].start = (tfw_place){EDGES[i], EDGES[i], EDGES[i]};
+        o[2].batch_size = o[2].max_record_size = o[2].range_bytes = EDGES[i];
+        o[3].num_threads = (uint32_t)EDGES[i] & 1023;
+        o[4].mode = (uint32_t)EDGES[i];
+        o[5].flags = (uint32_t)EDGES[i];
+        o[6].flags = TFW_SEQUENCE;
+        o[6].lists = i % 2 != 0 ? t.list_schema : NULL;
+        o[6].context = i % 4 < 2 ? t.schema : NULL;
+        o[7].lists = t.list_schema;
+        o[8].reserved = 1;
+        for (size_t k = 0; k < 9; k++) {
+            const int status = tfw_pipeline_create(&o[k], &p, NULL);
+            CHECK(status == TFW_OK || status == TFW_E_ARGUMENT);
+            CHECK((status == TFW_OK) == (p != NULL) && (k < 7 || p == NULL));
+            if (p != NULL) {
+                CHECK_EQ(TFW_END, tfw_pipeline_next(p, 0, &chunk, NULL));
+                CHECK_EQ(TFW_END, tfw_pipeline_next(p, INT32_MAX, &chunk, NULL));
+                CHECK_EQ(TFW_E_ARGUMENT, tfw_pipeline_seek(p, &o[1].start, NULL));
+                tfw_pipeline_stopped(p, &place, &next);
+                tfw_pipeline_cancel(p);
+                CHECK_EQ(TFW_E_ARGUMENT, tfw_pipeline_next(p, -1, &chunk, NULL));
+            }
+            tfw_pipeline_free(p);
+        }
+    }
+    tfw_chunk_release(NULL);
+    table_close(&t);
+}
+
+static void chunks_at_the_edges(void) {
+    const char *folder = getenv("TMPDIR") != NULL ? getenv("TMPDIR") : getenv("TEMP");
+    char path[512];
+    const char *paths[1] = {path};
+    uint8_t *data = framed_record();
+    tfw_pipeline *p;
+    tfw_chunk *chunk;
+    snprintf(path, sizeof path, "%s/tfwire-arguments-%lu", folder != NULL ? folder : "/tmp",
+             (unsigned long)getpid());
+    FILE *file = fopen(path, "wb");
+    CHECK(file != NULL && fwrite(data, 1, FRAMED, file) == FRAMED && fclose(file) == 0);
+    const tfw_pipeline_options o = {.size = sizeof o, .paths = paths, .path_count = 1,
+                                    .num_threads = 1, .mode = TFW_PIPELINE_SPANS};
+    CHECK_EQ(TFW_OK, tfw_pipeline_create(&o, &p, NULL));
+    CHECK_EQ(TFW_OK, tfw_pipeline_next(p, -1, &chunk, NULL));
+    FOR_EDGES(i) {
+        tfw_chunk_info info = {.size = size_edge(i) < sizeof info ? size_edge(i) : sizeof info};
+        tfw_column column;
+        tfw_chunk_get(chunk, &info);
+        CHECK_EQ(info.size < sizeof info ? 0 : PAYLOAD,
+                 info.spans != NULL ? info.spans->length : 0);
+        CHECK_EQ(TFW_E_ARGUMENT, tfw_chunk_column(chunk, false, size_edge(i), &column, NULL));
+        CHECK_EQ(TFW_E_ARGUMENT, tfw_chunk_column(chunk, true, size_edge(i), &column, NULL));
+    }
+    tfw_chunk_release(chunk);
+    tfw_pipeline_free(p);
+    unlink(path);
+    free(data);
+}
+
+int main(void) {
+    RUN(pipelines_at_the_edges);
+    RUN(chunks_at_the_edges);
+    return check_report("arguments of pipelines");
+}

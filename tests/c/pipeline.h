@@ -1,0 +1,391 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Pipelines, and what they must deliver: what a plain walk over the files finds. */
+#ifndef TFWIRE_TESTS_PIPELINE_H
+#define TFWIRE_TESTS_PIPELINE_H
+
+#include "tables.h"
+
+#include <fcntl.h>
+
+#ifdef _WIN32
+#define O_FLAGS (O_RDWR | O_CREAT | O_TRUNC | O_BINARY)
+#else
+#define O_FLAGS (O_RDWR | O_CREAT | O_TRUNC)
+#endif
+
+enum { MOST_FILES = 64, COLUMNS = 4 };
+
+/* Files in memory and on the disk. */
+typedef struct fileset {
+    file *files; /* large: not for the stack */
+    char *paths[MOST_FILES];
+    size_t count;
+} fileset;
+
+static inline void fileset_write(const fileset *set, size_t i) {
+    const file *f = &set->files[i];
+    int fd = open(set->paths[i], O_FLAGS, 0600);
+    CHECK(fd >= 0 && (f->len == 0 || write(fd, f->data, (unsigned)f->len) == (int)f->len));
+    close(fd);
+}
+
+static inline void fileset_add(fileset *set, file f) {
+    const char *folder = getenv("TMPDIR") != NULL ? getenv("TMPDIR")
+                         : getenv("TEMP") != NULL ? getenv("TEMP")
+                                                  : "/tmp";
+    char *path = malloc(strlen(folder) + 64);
+    sprintf(path, "%s/tfwire-test-%lu-%zu", folder, (unsigned long)getpid(), set->count);
+    set->files = realloc(set->files, (set->count + 1) * sizeof f);
+    set->paths[set->count] = path;
+    set->files[set->count++] = f;
+    fileset_write(set, set->count - 1);
+}
+
+static inline void fileset_free(fileset *set) {
+    for (size_t i = 0; i < set->count; i++) {
+        unlink(set->paths[i]);
+        free(set->paths[i]);
+        free(set->files[i].data);
+    }
+    free(set->files);
+    *set = (fileset){0};
+}
+
+/* ---- What came out -------------------------------------------------------------------------- */
+
+typedef struct bytes {
+    uint8_t *data;
+    size_t len, capacity;
+} bytes;
+
+static inline void bytes_append(bytes *b, const void *data, size_t len) {
+    if (b->len + len > b->capacity) {
+        b->capacity = 2 * (b->len + len);
+        b->data = realloc(b->data, b->capacity);
+    }
+    if (len != 0) {
+        memcpy(b->data + b->len, data, len);
+    }
+    b->len += len;
+}
+
+/* Everything about the records of a pipeline, in order, whatever the chunks were. */
+typedef struct delivered {
+    uint64_t records;
+    bytes columns[COLUMNS][4]; /* values, and the lengths of strings, cells and lists */
+    bytes payloads;
+    bytes places;       /* of the first record of every batch, where batches are made */
+    tfw_tally tallies[MOST_FILES];
+    uint64_t shortest, longest;
+    tfw_error error;
+    int status;
+    tfw_place stopped, next;
+    uint64_t stops; /* errors that were passed */
+    uint64_t uneven; /* batches that were not full */
+} delivered;
+
+static inline void append_lengths(bytes *b, const int64_t *offsets, uint64_t count) {
+    for (uint64_t i = 0; i < count && offsets != NULL; i++) {
+        const int64_t length = offsets[i + 1] - offsets[i];
+        bytes_append(b, &length, sizeof length);
+    }
+}
+
+static inline void append_column(bytes out[4], const tfw_column *c, uint64_t records) {
+    bytes_append(&out[0], c->values, (size_t)c->byte_count);
+    append_lengths(&out[1], c->offsets, c->value_count);
+    append_lengths(&out[2], c->splits, c->cell_count);
+    append_lengths(&out[3], c->steps, records);
+}
+
+static inline void delivered_free(delivered *d) {
+    for (size_t i = 0; i < COLUMNS; i++) {
+        for (size_t k = 0; k < 4; k++) {
+            free(d->columns[i][k].data);
+        }
+    }
+    free(d->payloads.data);
+    free(d->places.data);
+}
+
+static inline bool same_data(const bytes *a, const bytes *b) {
+    return a->len == b->len && (a->len == 0 || memcmp(a->data, b->data, a->len) == 0);
+}
+
+static inline bool same_place(const tfw_place *a, const tfw_place *b) {
+    return a->file == b->file && a->record == b->record && a->offset == b->offset;
+}
+
+static inline void check_delivered(const delivered *e, const delivered *d) {
+    CHECK_EQ(e->records, d->records);
+    CHECK_EQ(e->status, d->status);
+    CHECK_EQ(e->stops, d->stops);
+    for (size_t i = 0; i < COLUMNS; i++) {
+        for (size_t k = 0; k < 4; k++) {
+            CHECK(same_data(&e->columns[i][k], &d->columns[i][k]));
+        }
+    }
+    CHECK(same_data(&e->payloads, &d->payloads));
+    CHECK(memcmp(e->tallies, d->tallies, sizeof e->tallies) == 0);
+    CHECK(e->shortest == d->shortest && e->longest == d->longest);
+    if (e->status < 0) {
+        CHECK_EQ(e->error.record, d->error.record);
+        CHECK_EQ(e->error.offset, d->error.offset);
+        CHECK_EQ(e->error.feature, d->error.feature);
+        CHECK_EQ(e->error.expected, d->error.expected);
+        CHECK_EQ(e->error.found, d->error.found);
+        CHECK(strcmp(e->error.text, d->error.text) == 0);
+        CHECK(same_place(&e->stopped, &d->stopped));
+    }
+}
+
+/* ---- The model ------------------------------------------------------------------------------ */
+
+typedef struct wanted {
+    uint32_t mode, flags;
+    uint64_t batch_size, max_record_size;
+    bool skips; /* goes on after every error, at the next record */
+    tfw_place start;
+} wanted;
+
+/* Where record number i of a file ends, whatever became of its bytes. */
+static inline tfw_place place_after_record(const fileset *set, const tfw_place *at) {
+    return (tfw_place){at->file, at->record + 1, set->files[at->file].ends[at->record]};
+}
+
+/* One record of the model; a status. */
+static inline int model_record(const fileset *set, const wanted *w, table *t, tfw_place *at,
+                               delivered *d) {
+    const file *f = &set->files[at->file];
+    const unsigned crc = (w->flags & TFW_PIPELINE_NO_DATA_CRC) != 0 ? TFW_NO_DATA_CRC : 0;
+    tfw_span span;
+    size_t count = 0, consumed = 0;
+    int status = tfw_scan(f->data + at->offset, f->len - (size_t)at->offset, w->max_record_size,
+                          crc, &span, 1, &count, &consumed, &d->error);
+    if (status == TFW_NEED_INPUT) { /* as the reader says it */
+        tfw_reader_options options = {.size = sizeof options, .fd = -1, .offset = at->offset};
+        tfw_reader *reader;
+        tfw_batch batch = {.size = sizeof batch};
+        uint8_t *room;
+        size_t len, left = f->len - (size_t)at->offset;
+        CHECK_EQ(TFW_OK, tfw_reader_create(&options, &reader, NULL));
+        CHECK_EQ(TFW_OK, tfw_reader_seek(reader, at->offset, at->record, NULL));
+        for (size_t done = 0; done <= left; done += len) {
+            CHECK_EQ(TFW_OK, tfw_reader_reserve(reader, &room, &len, NULL));
+            len = len < left - done ? len : left - done;
+            memcpy(room, f->data + at->offset + done, len);
+            CHECK_EQ(TFW_OK, tfw_reader_commit(reader, len, NULL));
+            status = tfw_reader_next(reader, 0, &batch, &d->error);
+            if (len == 0) {
+                break;
+            }
+        }
+        tfw_reader_free(reader);
+        return status;
+    }
+    if (status != TFW_OK) {
+        d->error.record = (int64_t)at->record;
+        d->error.offset = (int64_t)at->offset;
+        return status;
+    }
+    if (w->mode == TFW_PIPELINE_PARSE) {
+        span.offset += at->offset;
+        status = t->lists != NULL ? tfw_parse_sequence(t->context, t->lists, f->data, f->len,
+                                                       &span, 1, 0, NULL, &d->error)
+                                  : tfw_parse(t->context, f->data, f->len, &span, 1, 0, NULL,
+                                              &d->error);
+        d->error.record = (int64_t)at->record;
+    } else {
+        const uint8_t *record = f->data + at->offset;
+        bytes_append(&d->payloads, record,
+                     w->mode == TFW_PIPELINE_SPANS ? consumed : 0);
+        if (w->mode == TFW_PIPELINE_VERIFY) {
+            CHECK_EQ(TFW_OK, tfw_tally_block(&d->tallies[at->file], record, consumed, crc, NULL));
+            d->shortest = span.length < d->shortest ? span.length : d->shortest;
+            d->longest = span.length > d->longest ? span.length : d->longest;
+        }
+    }
+    if (status == TFW_OK) {
+        d->records++;
+        at->record++;
+        at->offset += consumed;
+    }
+    return status;
+}
+
+/* The columns of the model; dense numbers grow, too. */
+static inline table table_of_model(bool sequence) {
+    table t = table_new(sequence);
+    tfw_columns_free(t.context);
+    CHECK_EQ(TFW_OK, tfw_columns_create(t.schema, TFW_OWN_NUMBERS, &t.context, NULL));
+    return t;
+}
+
+static inline void model_files(const fileset *set, const wanted *w, delivered *d) {
+    table t = table_of_model((w->flags & TFW_SEQUENCE) != 0);
+    tfw_place at = w->start;
+    *d = (delivered){.status = TFW_END, .shortest = UINT64_MAX};
+    while (at.file < set->count) {
+        if (at.offset == set->files[at.file].len) {
+            at = (tfw_place){.file = at.file + 1};
+            continue;
+        }
+        const int status = model_record(set, w, &t, &at, d);
+        if (status != TFW_OK && w->skips) {
+            d->stops++;
+            at = place_after_record(set, &at);
+        } else if (status != TFW_OK) {
+            d->status = status;
+            d->stopped = at;
+            break;
+        }
+    }
+    for (size_t i = 0; i < 3 && w->mode == TFW_PIPELINE_PARSE; i++) {
+        tfw_column c;
+        CHECK_EQ(TFW_OK, tfw_columns_peek(t.context, i, &c, NULL));
+        append_column(d->columns[i], &c, d->records);
+    }
+    if (t.lists != NULL) {
+        tfw_column c;
+        CHECK_EQ(TFW_OK, tfw_columns_peek(t.lists, 0, &c, NULL));
+        append_column(d->columns[3], &c, d->records);
+    }
+    table_free(&t);
+}
+
+/* ---- The pipeline --------------------------------------------------------------------------- */
+
+static inline tfw_pipeline *pipeline_of(const fileset *set, const wanted *w, const table *t,
+                                        uint32_t threads, uint64_t range_bytes) {
+    const bool parses = w->mode == TFW_PIPELINE_PARSE;
+    const tfw_pipeline_options options = {
+        .size = sizeof options,
+        .paths = (const char *const *)set->paths,
+        .path_count = set->count,
+        .start = w->start,
+        .context = parses ? t->schema : NULL,
+        .lists = parses && (w->flags & TFW_SEQUENCE) != 0 ? t->list_schema : NULL,
+        .batch_size = w->batch_size,
+        .max_record_size = w->max_record_size,
+        .range_bytes = range_bytes,
+        .num_threads = threads,
+        .mode = w->mode,
+        .flags = w->flags,
+    };
+    tfw_pipeline *p = NULL;
+    CHECK_EQ(TFW_OK, tfw_pipeline_create(&options, &p, NULL));
+    return p;
+}
+
+/* A place is where its record begins, or the file ends. */
+static inline void check_place(const fileset *set, const tfw_place *at) {
+    const file *f = &set->files[at->file];
+    CHECK(at->file < set->count && at->record <= f->count);
+    CHECK_EQ(file_begin(f, (size_t)at->record), at->offset);
+}
+
+/* Begins and ends of chunks follow each other, whichever the files. */
+static inline void check_places(const fileset *set, const tfw_chunk_info *info, tfw_place *at) {
+    while (at->file < set->count && at->offset >= set->files[at->file].len) {
+        *at = (tfw_place){.file = at->file + 1};
+    }
+    CHECK(same_place(at, &info->begin));
+    *at = info->end;
+}
+
+static inline void take_chunk(const fileset *set, const wanted *w, const tfw_chunk *chunk,
+                              delivered *d, tfw_place *at) {
+    tfw_chunk_info info = {.size = sizeof info};
+    tfw_chunk_get(chunk, &info);
+    CHECK(info.records != 0);
+    check_place(set, &info.begin);
+    check_place(set, &info.end);
+    if (d->stops == 0) {
+        check_places(set, &info, at);
+    }
+    if (w->mode == TFW_PIPELINE_PARSE) {
+        CHECK_EQ(0, d->records % w->batch_size * (d->uneven == 0));
+        d->uneven += info.records % w->batch_size != 0;
+        for (size_t i = 0; i < COLUMNS; i++) {
+            tfw_column c;
+            const int status = tfw_chunk_column(chunk, i == 3, i % 3, &c, NULL);
+            CHECK_EQ(i < 3 || (w->flags & TFW_SEQUENCE) != 0 ? TFW_OK : TFW_E_ARGUMENT, status);
+            append_column(d->columns[i], &c, info.records);
+        }
+    } else if (w->mode == TFW_PIPELINE_VERIFY) {
+        tfw_tally *tally = &d->tallies[info.begin.file];
+        const uint64_t size = info.tally.payload_bytes + 16 * info.tally.records;
+        CHECK_EQ(info.records, info.tally.records);
+        CHECK_EQ(info.begin.file, info.end.file);
+        tally->records += info.tally.records;
+        tally->payload_bytes += info.tally.payload_bytes;
+        tally->hash += info.tally.hash;
+        tally->file_crc = tfw_crc32c_combine(tally->file_crc, info.tally.file_crc, size);
+        d->shortest = info.shortest < d->shortest ? info.shortest : d->shortest;
+        d->longest = info.longest > d->longest ? info.longest : d->longest;
+    } else {
+        for (size_t i = 0; i < info.records; i++) {
+            const tfw_span *s = &info.spans[i];
+            CHECK(s->offset >= 12 && s->offset + s->length + 4 <= info.data_len);
+            bytes_append(&d->payloads, info.data + s->offset - 12, (size_t)s->length + 16);
+        }
+    }
+    d->records += info.records;
+}
+
+/* Takes all chunks, with errors passed where they are to be skipped. */
+static inline void run_pipeline(const fileset *set, const wanted *w, uint32_t threads,
+                                uint64_t range_bytes, delivered *d) {
+    table t = table_new((w->flags & TFW_SEQUENCE) != 0);
+    tfw_pipeline *p = pipeline_of(set, w, &t, threads, range_bytes);
+    tfw_chunk *chunk;
+    tfw_place at = w->start;
+    *d = (delivered){.status = TFW_OK, .shortest = UINT64_MAX};
+    while (d->status == TFW_OK) {
+        d->status = tfw_pipeline_next(p, -1, &chunk, &d->error);
+        if (d->status == TFW_OK) {
+            take_chunk(set, w, chunk, d, &at);
+            tfw_chunk_release(chunk);
+        } else if (d->status < 0) {
+            tfw_pipeline_stopped(p, &d->stopped, &d->next);
+            if (w->skips) {
+                const tfw_place next = place_after_record(set, &d->stopped);
+                CHECK(d->next.record == 0 || same_place(&next, &d->next));
+                CHECK_EQ(TFW_OK, tfw_pipeline_seek(p, &next, NULL));
+                d->stops++;
+                d->status = TFW_OK;
+            }
+        }
+    }
+    tfw_error again;
+    CHECK_EQ(d->status, tfw_pipeline_next(p, -1, &chunk, &again));
+    CHECK(chunk == NULL);
+    tfw_pipeline_free(p);
+    table_free(&t);
+}
+
+static const uint32_t thread_counts[] = {1, 2, 3, 8, 16};
+
+/* The same comes out with any number of threads, and of any range. */
+static inline void check_all(const fileset *set, const wanted *w, const uint64_t *ranges,
+                             size_t range_count, size_t most_threads) {
+    delivered expected;
+    model_files(set, w, &expected);
+    for (size_t i = 0; i < sizeof thread_counts / sizeof thread_counts[0]; i++) {
+        for (size_t k = 0; k < range_count && thread_counts[i] <= most_threads; k++) {
+            delivered found;
+            const int before = check_failures;
+            run_pipeline(set, w, thread_counts[i], ranges[k], &found);
+            check_delivered(&expected, &found);
+            if (check_failures != before) {
+                fprintf(stderr, "  %u threads, ranges of %llu, batches of %llu, mode %u\n",
+                        thread_counts[i], (unsigned long long)ranges[k],
+                        (unsigned long long)w->batch_size, w->mode);
+            }
+            delivered_free(&found);
+        }
+    }
+    delivered_free(&expected);
+}
+
+#endif

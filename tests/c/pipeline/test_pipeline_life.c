@@ -1,0 +1,385 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* A pipeline that is cancelled, freed, forked, without memory, or over files that change. */
+#include "pipeline.h"
+
+#include <errno.h>
+#include <pthread.h>
+#include <stdatomic.h>
+#ifndef _WIN32
+#include <sys/wait.h>
+#endif
+
+enum { MANY = 400 };
+
+static const wanted parse_3 = {.mode = TFW_PIPELINE_PARSE, .batch_size = 3};
+
+static fileset two_files(void) {
+    fileset set = {0};
+    fileset_add(&set, file_of_examples(1, MANY, false));
+    fileset_add(&set, file_of_examples(2, MANY, false));
+    return set;
+}
+
+/* ---- The file as these tests want it -------------------------------------------------------- */
+
+static struct {
+    atomic_long reads;       /* so far */
+    long failing;            /* the read that fails; -1: none */
+    long changing;           /* from this read on the file is another; -1: never */
+    const file *before, *after;
+    size_t most;             /* bytes of a read; 0: no limit */
+    atomic_bool blocks;      /* reads of other threads wait; the main thread waits for them */
+    atomic_bool is_blocked;
+    pthread_t main;
+} source;
+
+static ssize_t odd_pread(int fd, void *out, size_t len, off_t offset) {
+    const long number = atomic_fetch_add(&source.reads, 1);
+    const bool is_main = pthread_equal(pthread_self(), source.main) != 0;
+    atomic_store(&source.is_blocked, atomic_load(&source.is_blocked) || !is_main);
+    while (atomic_load(&source.blocks) && (!is_main || !atomic_load(&source.is_blocked))) {
+        usleep(200);
+    }
+    if (number == source.failing) {
+        errno = EIO;
+        return -1;
+    }
+    if (source.most != 0 && number % 5 == 4) {
+        errno = EINTR;
+        return -1;
+    }
+    len = source.most != 0 && len > source.most ? source.most : len;
+    if (source.changing < 0) {
+        return pread(fd, out, len, offset);
+    }
+    const file *f = number < source.changing ? source.before : source.after;
+    const size_t left = (size_t)offset < f->len ? f->len - (size_t)offset : 0;
+    len = len < left ? len : left;
+    if (len != 0) {
+        memcpy(out, f->data + offset, len);
+    }
+    return (ssize_t)len;
+}
+
+static void odd_source(long failing, long changing) {
+    atomic_store(&source.reads, 0);
+    atomic_store(&source.is_blocked, false);
+    source.failing = failing;
+    source.changing = changing;
+    source.most = 0;
+    source.main = pthread_self();
+    tfwi_test_pread = odd_pread;
+}
+
+/* ---- Life ----------------------------------------------------------------------------------- */
+
+/* Chunks outlive their pipeline, which may be freed at any time. */
+static void freed_at_any_time(void) {
+    fileset set = two_files();
+    table t = table_new(false);
+    for (uint32_t threads = 1; threads < 5; threads++) {
+        for (size_t taken = 0; taken < 60; taken += threads == 1 ? 13 : 3) {
+            tfw_pipeline *p = pipeline_of(&set, &parse_3, &t, threads, 500);
+            tfw_chunk *chunks[60];
+            for (size_t i = 0; i < taken; i++) {
+                CHECK_EQ(TFW_OK, tfw_pipeline_next(p, -1, &chunks[i], NULL));
+                if (i % 2 == 0) {
+                    tfw_chunk_release(chunks[i]);
+                }
+            }
+            tfw_pipeline_free(p);
+            for (size_t i = 1; i < taken; i += 2) {
+                tfw_chunk_info info = {.size = sizeof info};
+                tfw_column c;
+                tfw_chunk_get(chunks[i], &info);
+                CHECK_EQ(TFW_OK, tfw_chunk_column(chunks[i], false, 0, &c, NULL));
+                CHECK_EQ((int64_t)info.begin.record, *(const int64_t *)c.values);
+                tfw_chunk_release(chunks[i]);
+            }
+        }
+    }
+    tfw_pipeline_free(NULL);
+    tfw_chunk_release(NULL);
+    table_free(&t);
+    fileset_free(&set);
+}
+
+static void *cancel_soon(void *argument) {
+    usleep(10000);
+    tfw_pipeline_cancel(argument);
+    return NULL;
+}
+
+/* Until the time is over, or somebody cancels: other threads cannot read. */
+static void waiting_ends(void) {
+    fileset set = two_files();
+    table t = table_new(false);
+    tfw_chunk *chunk;
+    tfw_error error;
+    pthread_t thread;
+    int status;
+    odd_source(-1, -1);
+    tfw_pipeline *p = pipeline_of(&set, &parse_3, &t, 3, 2000);
+    CHECK_EQ(TFW_OK, tfw_pipeline_next(p, 0, &chunk, NULL));
+    atomic_store(&source.blocks, true);
+    do {
+        tfw_chunk_release(chunk);
+        status = tfw_pipeline_next(p, 20, &chunk, &error);
+    } while (status == TFW_OK);
+    CHECK_EQ(TFW_NEED_INPUT, status);
+    CHECK_EQ(TFW_NEED_INPUT, tfw_pipeline_next(p, 0, &chunk, &error));
+    CHECK_EQ(0, pthread_create(&thread, NULL, cancel_soon, p));
+    CHECK_EQ(TFW_E_ARGUMENT, tfw_pipeline_next(p, -1, &chunk, &error));
+    CHECK(strcmp(error.text, "the pipeline was cancelled") == 0);
+    CHECK_EQ(0, pthread_join(thread, NULL));
+    CHECK_EQ(TFW_E_ARGUMENT, tfw_pipeline_next(p, -1, &chunk, NULL));
+    atomic_store(&source.blocks, false);
+    tfw_pipeline_free(p);
+    table_free(&t);
+    fileset_free(&set);
+}
+
+/* A chunk that is released by another thread comes back to the pipeline. */
+static void *release(void *argument) {
+    tfw_chunk_release(argument);
+    return NULL;
+}
+
+static void chunks_are_released_by_any_thread(void) {
+    fileset set = two_files();
+    table t = table_new(false);
+    tfw_pipeline *p = pipeline_of(&set, &parse_3, &t, 3, 3000);
+    tfw_chunk *chunk;
+    int status;
+    while ((status = tfw_pipeline_next(p, 1, &chunk, NULL)) >= 0 && status != TFW_END) {
+        pthread_t thread;
+        if (status == TFW_OK) {
+            CHECK_EQ(0, pthread_create(&thread, NULL, release, chunk));
+            CHECK_EQ(0, pthread_join(thread, NULL));
+        }
+    }
+    CHECK_EQ(TFW_END, status);
+    tfw_pipeline_free(p);
+    table_free(&t);
+    fileset_free(&set);
+}
+
+#ifndef _WIN32
+static int use_in_child(tfw_pipeline *p, tfw_chunk *held) {
+    tfw_chunk *chunk;
+    tfw_error error;
+    tfw_chunk_info info = {.size = sizeof info};
+    const bool refused = tfw_pipeline_next(p, -1, &chunk, &error) == TFW_E_UNSUPPORTED &&
+                         tfw_pipeline_seek(p, &(tfw_place){0}, &error) == TFW_E_UNSUPPORTED;
+    tfw_chunk_get(held, &info); /* what was delivered is there */
+    tfw_chunk_release(held);
+    tfw_pipeline_cancel(p);
+    tfw_pipeline_free(p);
+    return refused && chunk == NULL && info.records != 0 ? 0 : 1;
+}
+
+/* Whatever the threads of the parent hold at that time. */
+static void a_forked_child_gets_an_error(void) {
+    fileset set = two_files();
+    table t = table_new(false);
+    for (size_t i = 0; i < 20; i++) {
+        tfw_pipeline *p = pipeline_of(&set, &parse_3, &t, 3, 300);
+        tfw_chunk *chunk;
+        for (size_t k = 0; k < i; k++) {
+            CHECK_EQ(TFW_OK, tfw_pipeline_next(p, -1, &chunk, NULL));
+            tfw_chunk_release(chunk);
+        }
+        CHECK_EQ(TFW_OK, tfw_pipeline_next(p, -1, &chunk, NULL));
+        const pid_t child = fork();
+        if (child == 0) {
+            _exit(use_in_child(p, chunk));
+        }
+        int status = -1;
+        CHECK_EQ(child, waitpid(child, &status, 0));
+        CHECK_EQ(0, status);
+        tfw_chunk_release(chunk);
+        tfw_pipeline_free(p);
+    }
+    table_free(&t);
+    fileset_free(&set);
+}
+#endif
+
+/* ---- Failures ------------------------------------------------------------------------------- */
+
+/* Counts the rows of all chunks, and goes on after every error, but one for want of memory. */
+static uint64_t take_rows(tfw_pipeline *p, int *out_status, uint64_t *out_failures) {
+    uint64_t rows = 0;
+    tfw_chunk *chunk;
+    tfw_error error;
+    int status = TFW_OK;
+    while (status == TFW_OK) {
+        status = tfw_pipeline_next(p, -1, &chunk, &error);
+        if (status == TFW_OK) {
+            tfw_chunk_info info = {.size = sizeof info};
+            tfw_column c;
+            tfw_chunk_get(chunk, &info);
+            CHECK_EQ(TFW_OK, tfw_chunk_column(chunk, false, 0, &c, NULL));
+            for (uint64_t i = 0; i < info.records; i++) {
+                CHECK_EQ((rows + i) % MANY, ((const int64_t *)c.values)[i]);
+            }
+            rows += info.records;
+            tfw_chunk_release(chunk);
+        } else if (status == TFW_E_IO) {
+            tfw_place place, next;
+            tfw_pipeline_stopped(p, &place, &next);
+            CHECK_EQ(EIO, error.os_errno);
+            CHECK_EQ((int64_t)place.record, error.record);
+            CHECK_EQ(TFW_OK, tfw_pipeline_seek(p, &place, NULL));
+            ++*out_failures;
+            status = TFW_OK;
+        }
+    }
+    *out_status = status;
+    return rows;
+}
+
+/* Whichever read fails: everything before is delivered, and reading goes on there. */
+static void failing_reads(void) {
+    fileset set = two_files();
+    table t = table_new(false);
+    for (uint32_t threads = 1; threads < 4; threads++) {
+        uint64_t failures = 0;
+        for (long i = 0; i < 40; i++) {
+            int status;
+            odd_source(i, -1);
+            source.most = i % 2 != 0 ? 700 : 0;
+            tfw_pipeline *p = pipeline_of(&set, &parse_3, &t, threads, 4000);
+            CHECK_EQ(2 * MANY, take_rows(p, &status, &failures));
+            CHECK_EQ(TFW_END, status);
+            tfw_pipeline_free(p);
+        }
+        CHECK(failures != 0);
+    }
+    table_free(&t);
+    fileset_free(&set);
+}
+
+/* Whichever request for memory fails: the rows before it are right, and nothing is lost. */
+static void without_memory(void) {
+    fileset set = two_files();
+    table t = table_new(false);
+    const uint64_t sizes[] = {300, 100000};
+    tfwi_test_pread = odd_pread;
+    odd_source(-1, -1);
+    for (size_t k = 0; k < 2; k++) {
+        for (long i = 0; i < 200; i++) {
+            const tfw_pipeline_options options = {
+                .size = sizeof options, .paths = (const char *const *)set.paths, .path_count = 2,
+                .context = t.schema, .batch_size = 50, .range_bytes = sizes[k], .num_threads = 1};
+            tfw_pipeline *p = NULL;
+            uint64_t failures = 0;
+            tfwi_test_fail_allocation = i;
+            int status = tfw_pipeline_create(&options, &p, NULL);
+            if (status == TFW_OK) {
+                const uint64_t rows = take_rows(p, &status, &failures);
+                CHECK(status == TFW_END ? rows == 2 * MANY : rows < 2 * MANY);
+            }
+            CHECK(status == TFW_END || status == TFW_E_MEMORY);
+            tfwi_test_fail_allocation = -1;
+            tfw_pipeline_free(p);
+        }
+    }
+    table_free(&t);
+    fileset_free(&set);
+}
+
+/* ---- Files that change ---------------------------------------------------------------------- */
+
+static uint64_t rows_read;
+
+/* Rows that a file has in both its forms, in order. Returns why reading ended. */
+static int read_changing(const fileset *set, const table *t, const file *after, long changing,
+                         uint32_t threads) {
+    int status;
+    uint64_t failures = 0;
+    source.before = &set->files[0];
+    source.after = after;
+    odd_source(-1, changing);
+    tfw_pipeline *p = pipeline_of(set, &parse_3, t, threads, 2000);
+    rows_read = take_rows(p, &status, &failures);
+    /* Another file may be longer: it is read as far as the first one went when it was opened. */
+    CHECK(status != TFW_END || rows_read == MANY || after->len > set->files[0].len);
+    tfw_pipeline_free(p);
+    return status;
+}
+
+static void files_that_change(void) {
+    fileset set = {0};
+    table t = table_new(false);
+    fileset_add(&set, file_of_examples(1, MANY, false));
+    const file *f = &set.files[0];
+    file grown = {0}, other = file_of_examples(77, MANY, false);
+    file_append(&grown, f->data, f->len);
+    file_append(&grown, other.data, other.len);
+    file cut = {.data = f->data, .len = f->ends[MANY / 2]}; /* between two records */
+    file torn = {.data = f->data, .len = f->ends[MANY / 3] + 20};
+    for (uint32_t threads = 1; threads < 4; threads++) {
+        for (long i = 0; i < 60; i += 3) {
+            CHECK_EQ(TFW_END, read_changing(&set, &t, &grown, i, threads));
+            CHECK_EQ(MANY, rows_read);
+            int status = read_changing(&set, &t, &cut, i, threads);
+            CHECK(status == TFW_END || status == TFW_E_TRUNCATED);
+            status = read_changing(&set, &t, &torn, i, threads);
+            CHECK(status == TFW_END || status == TFW_E_TRUNCATED);
+            status = read_changing(&set, &t, &other, i, threads);
+            CHECK(status == TFW_END || status < 0);
+        }
+        CHECK_EQ(TFW_E_TRUNCATED, read_changing(&set, &t, &cut, 0, threads));
+        CHECK_EQ(TFW_E_TRUNCATED, read_changing(&set, &t, &torn, 0, threads));
+    }
+    free(grown.data);
+    free(other.data);
+    table_free(&t);
+    fileset_free(&set);
+}
+
+/* ---- Arguments ------------------------------------------------------------------------------ */
+
+static void seek_only_leads_on_from_an_error(void) {
+    fileset set = two_files();
+    table t = table_new(false);
+    tfw_chunk *chunk;
+    odd_source(-1, -1);
+    set.files[0].data[set.files[0].ends[100] + 2] ^= 1;
+    fileset_write(&set, 0);
+    for (uint32_t threads = 1; threads < 4; threads++) {
+        tfw_pipeline *p = pipeline_of(&set, &parse_3, &t, threads, 2000);
+        const tfw_place later = {1, 3, set.files[1].ends[2]}, earlier = {0, 3, 5};
+        int status;
+        CHECK_EQ(TFW_E_ARGUMENT, tfw_pipeline_seek(p, &later, NULL));
+        while ((status = tfw_pipeline_next(p, -1, &chunk, NULL)) == TFW_OK) {
+            tfw_chunk_release(chunk);
+        }
+        CHECK_EQ(TFW_E_LENGTH_CRC, status);
+        CHECK_EQ(TFW_E_ARGUMENT, tfw_pipeline_seek(p, &earlier, NULL));
+        CHECK_EQ(TFW_OK, tfw_pipeline_seek(p, &later, NULL));
+        CHECK_EQ(TFW_OK, tfw_pipeline_next(p, -1, &chunk, NULL));
+        tfw_chunk_info info = {.size = sizeof info};
+        tfw_chunk_get(chunk, &info);
+        CHECK(same_place(&later, &info.begin));
+        tfw_chunk_release(chunk);
+        tfw_pipeline_free(p);
+    }
+    table_free(&t);
+    fileset_free(&set);
+}
+
+int main(void) {
+    RUN(freed_at_any_time);
+    RUN(waiting_ends);
+    RUN(chunks_are_released_by_any_thread);
+#ifndef _WIN32
+    RUN(a_forked_child_gets_an_error);
+#endif
+    RUN(failing_reads);
+    RUN(without_memory);
+    RUN(files_that_change);
+    RUN(seek_only_leads_on_from_an_error);
+    return check_report("life of pipelines");
+}
