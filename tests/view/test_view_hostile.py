@@ -328,10 +328,10 @@ def test_elements_escape_what_is_not_html():
 
 
 def test_pages_are_made_of_elements():
-    """No text of a module is a tag: whatever a page shows goes through the one helper."""
-    for path in (PACKAGE / "view").glob("*.py"):
+    """No text of another module is a tag: whatever a page shows goes through the helper."""
+    for path in {*(PACKAGE / "view").glob("*.py")} - {PACKAGE / "view" / "_html.py"}:
         tree = ast.parse(path.read_text(encoding="utf-8"))
         texts = {str(node.value) for node in ast.walk(tree) if isinstance(node, ast.Constant)}
         docstrings = {text for text in texts if "\n\n" in text}
         found = {text for text in texts - docstrings if re.search("<[a-z/!]", text)}
-        assert found <= {"<img ", "<!DOCTYPE html>\n", "</"}, path
+        assert found <= {"<img ", "<!DOCTYPE html>\n"}, path

@@ -148,7 +148,7 @@ def _cells(record: Record, names: Sequence[FeatureName], budget: Budget) -> list
     for name in names:
         steps = record.steps(name)
         value = steps if steps is None or name.is_list else steps[0]
-        row.append("" if value is None else join(_feature(value, budget), not_read(record, name)))
+        row.append("" if value is None else [_feature(value, budget), not_read(record, name)])
     return row
 
 

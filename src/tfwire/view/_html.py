@@ -5,7 +5,9 @@ unless it is ``Html``, which only this module makes of text.
 from __future__ import annotations
 
 import html
-from collections.abc import Mapping, Sequence
+import re
+from collections.abc import Iterable, Mapping, Sequence
+from functools import cache
 from typing import Any
 
 import numpy as np
@@ -24,6 +26,7 @@ _THUMBNAIL = 128  # pixels
 _AROUND_PICTURE = 160  # characters of HTML
 
 
+_SPECIAL = re.compile("[&<>\"']")
 _WITHOUT_END = {"br", "img", "input", "meta"}  # elements that have no end
 
 
@@ -33,15 +36,22 @@ class Html(str):
     __slots__ = ()
 
 
+NOTHING = Html()
+
+
 def join(*parts: object) -> Html:
     """Parts one after the other: HTML as it is, lists part by part, all else as text."""
     return Html("".join(map(_as_html, parts)))
 
 
 def _as_html(part: object) -> str:
-    if isinstance(part, Html):
+    if type(part) is Html:
         return part
-    return join(*part) if isinstance(part, list) else html.escape(printable(str(part)))
+    return "".join(map(_as_html, part)) if type(part) is list else _escaped(printable(str(part)))
+
+
+def _escaped(text: str) -> str:
+    return html.escape(text) if _SPECIAL.search(text) else text  # which takes five passes
 
 
 def element(name: str, /, *content: object, **attributes: object) -> Html:
@@ -53,15 +63,19 @@ def element(name: str, /, *content: object, **attributes: object) -> Html:
         attributes: With _ for -, and one after a word of Python: class_. One that is True has no
             value; one that is False or None is left out.
     """
-    words = [name]
+    start = name
     for key, value in attributes.items():
-        word = key.rstrip("_").replace("_", "-")
-        if value is True:
-            words.append(word)
-        elif value is not None and value is not False:
-            words.append(f'{word}="{_as_html(value)}"')
-    start = Html(f"<{' '.join(words)}>")
-    return start if name in _WITHOUT_END else Html(f"{start}{join(*content)}</{name}>")
+        if value is not None and value is not False:
+            start += _attribute(key)
+            start += "" if value is True else f'="{_as_html(value)}"'
+    if name in _WITHOUT_END:
+        return Html(f"<{start}>")
+    return Html(f"<{start}>{''.join(map(_as_html, content))}</{name}>")
+
+
+@cache
+def _attribute(key: str) -> str:
+    return f" {key.rstrip('_').replace('_', '-')}"
 
 
 def small(*content: object, class_: str | None = None) -> Html:
@@ -71,12 +85,12 @@ def small(*content: object, class_: str | None = None) -> Html:
 
 def facts(text: str) -> Html:
     """A line about what is shown; nothing if there is nothing to say."""
-    return element("p", text, class_="facts") if text else Html()
+    return element("p", text, class_="facts") if text else NOTHING
 
 
 def shown_text(text: str, longest: int = _TEXT_CHARACTERS) -> Html:
     """Text, shortened; control and bidirectional characters as Python writes them."""
-    return Html(html.escape(shorten(printable(text[: 4 * longest]), longest)))
+    return Html(_escaped(shorten(printable(text[: 4 * longest]), longest)))
 
 
 def title(name: FeatureName, longest: int) -> Html:
@@ -93,10 +107,15 @@ def bytes_text(contents: bytes, longest: int = _TEXT_CHARACTERS) -> Html:
     """A byte string: as text if it is, else its first bytes in hexadecimal."""
     text = readable_text(contents, 4 * longest)
     if text is not None:
-        return element("span", shown_text(text, longest), class_="s")
+        return _value("s", shown_text(text, longest))
     more = " ..." if len(contents) > _PREVIEW_BYTES else ""
     first = element("span", contents[:_PREVIEW_BYTES].hex(" "), more, class_="b")
     return join(first, " ", small(plural(len(contents), "byte")))
+
+
+def _value(kind: str, text: Html) -> Html:
+    """As element, for what a page has thousands of."""
+    return Html(f'<span class="{kind}">{text}</span>')
 
 
 def values_text(values: Any, most: int = _MOST_VALUES) -> Html:
@@ -110,7 +129,7 @@ def values_text(values: Any, most: int = _MOST_VALUES) -> Html:
     if not count:
         return small("no values")
     if isinstance(values, np.ndarray) and values.dtype.kind in "iuf":
-        text = element("span", ", ".join(map(number, first)), class_="n")
+        text = _value("n", Html(", ".join(map(number, first))))
     else:
         longest = _TEXT_CHARACTERS if count == 1 else _TEXT_CHARACTERS // 4
         text = Html(", ".join(_value_text(value, longest) for value in first))
@@ -132,7 +151,7 @@ def not_read(record: Record, name: FeatureName) -> Html:
     """What is to be said of values that were left out before the record was decoded."""
     cut = record.cuts.get(name)
     if cut is None:
-        return Html()
+        return NOTHING
     counts = ((cut.steps, "more step"), (cut.values, "more value"))
     more = ", ".join(plural(count, noun) for count, noun in counts if count)
     return join(" ", small(f"and {more}, not read"))
@@ -148,7 +167,7 @@ def _value_text(value: Any, longest: int) -> Html:
     if isinstance(value, bytes):
         return bytes_text(value, longest)
     if isinstance(value, str):
-        return element("span", shown_text(value, longest), class_="s")
+        return _value("s", shown_text(value, longest))
     return shown_text(str(value), longest)
 
 
@@ -183,9 +202,10 @@ def cell(value: Any, budget: Budget) -> Html:
         if value.ndim == 0:
             return cell(value[()], budget)
         shape = " x ".join(map(str, value.shape)) if value.ndim > 1 else ""
-        return join(values_text(value), [" ", small(shape)] if shape else "")
+        text = values_text(value)
+        return join(text, " ", small(shape)) if shape else text
     if isinstance(value, (int, float, np.integer, np.floating)):
-        return join(number(value))
+        return Html(number(value))
     if isinstance(value, (list, BytesColumn, RaggedTensor)):
         return values_text(value)
     return _value_text(value, _TEXT_CHARACTERS)
@@ -210,6 +230,10 @@ def html_table(
     return element("table", note, head, element("tbody", Html("".join(rows))), class_=class_)
 
 
-def row_of_cells(cells: Sequence[object], class_: str | None = None) -> Html:
+def row_of_cells(cells: Iterable[object]) -> Html:
     """A row of a table."""
-    return element("tr", [element("td", cell) for cell in cells], class_=class_)
+    return element("tr", cells_of_row(cells))
+
+
+def cells_of_row(cells: Iterable[object]) -> Html:
+    return Html("".join([f"<td>{_as_html(cell)}</td>" for cell in cells]))

@@ -13,8 +13,10 @@ from tfwire import InferredSchema
 from tfwire._interface.messages import plural
 from tfwire.view._budget import Allowance
 from tfwire.view._html import (
+    NOTHING,
     Html,
     bytes_text,
+    cells_of_row,
     element,
     facts,
     html_table,
@@ -146,8 +148,8 @@ def _row(record: Record, names: Sequence[FeatureName], width: int, look: Look) -
     kind, text = "other", too_long(record)
     if record.is_decoded:
         cells = [_cell(record, name, look) for name in names]
-        cells += [Html()] * (width - 2 - len(cells))
-        return element("tr", place, [element("td", each) for each in cells])
+        cells += [NOTHING] * (width - 2 - len(cells))
+        return element("tr", place, cells_of_row(cells))
     if record.kind == "damage":
         kind, text = "bad", f"{_in_words(record)} at {offset}: not shown"
     elif record.kind == "other":
@@ -170,18 +172,18 @@ def _content(record: Record, look: Look) -> Html:
     return bytes_text(record.payload) if picture is None else shown(picture, look)
 
 
-def _cell(record: Record, name: FeatureName, look: Look) -> Html:
+def _cell(record: Record, name: FeatureName, look: Look) -> object:
     """What a row has room for: one picture, or the first values."""
     steps = record.steps(name)
     if steps is None:
-        return Html()
+        return NOTHING
     picture, unread = first_picture(record, name), not_read(record, name)
     if picture is not None:
         count = len(steps if name.is_list else steps[0])
         more = [" ", small(f"1 of {count:,}")] if count > 1 else ""
         return join(shown(picture, look, record), more, unread)
     if not name.is_list:
-        return join(values_text(steps[0], _NUMBERS_OF_CELL), unread)
+        return [values_text(steps[0], _NUMBERS_OF_CELL), unread]
     first = values_text(steps[0], _NUMBERS_OF_CELL) if steps else ""
     return join(small(plural(len(steps), "step")), " ", first, unread)
 
