@@ -1,8 +1,6 @@
 """Images as pixels; tests/oracle compares them with TensorFlow's."""
 
 import io
-import os
-import signal
 import threading
 import warnings
 from concurrent.futures import ThreadPoolExecutor
@@ -13,6 +11,8 @@ from PIL import Image
 
 import tfwire.compat as tf
 from helpers.marks import FORKS_BESIDE_THREADS
+from helpers.processes.forks import forked
+from helpers.threads import together
 from helpers.view.pictures import GREY, GREY_ALPHA, RGB, others, png, pngs
 from tfwire import images
 from tfwire.images import decode
@@ -216,19 +216,15 @@ def test_a_large_image_may_be_decoded_in_the_midst_of_another(monkeypatch):
     Image.new("RGB", (30, 20)).save(file, "PNG")
     monkeypatch.setattr(Image, "MAX_IMAGE_PIXELS", 300)
     shapes = []
+
+    def decode_in_a_thread():  # another one than the one that was inside
+        together(lambda: decode(file.getvalue(), 3))
+        return True
+
     with images._no_warning_of_size(600):
         thread = threading.Thread(target=lambda: shapes.append(decode(file.getvalue(), 3).shape))
         thread.start()
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore", DeprecationWarning)  # of forks beside threads
-            pid = os.fork()
-        if pid == 0:
-            signal.alarm(20)
-            child = threading.Thread(target=decode, args=[file.getvalue(), 3])
-            child.start()  # another thread than the one that was inside
-            child.join()
-            os._exit(0)
-        assert (pid, 0) == os.waitpid(pid, 0)
+        assert forked(decode_in_a_thread)()
         assert (20, 30, 3) == decode(file.getvalue(), 3).shape
         assert not shapes
     thread.join()

@@ -43,6 +43,12 @@ class Request:
         text = "\r\n".join([f"HTTP/1.1 {status} X", *lines, *named, "Connection: close", "", ""])
         self.send(text.encode("latin-1"))
 
+    def some(self):
+        """Begins the right answer; returns its bytes."""
+        begin, end = self.begin or 0, min(self.end or len(self.data), len(self.data))
+        self.head(206, Content_Range=f"bytes {begin}-{end - 1}/{len(self.data)}")
+        return self.data[begin:end]
+
     def body(self, data):
         if self.method != "HEAD":
             self.send(data)
@@ -95,11 +101,8 @@ def of_head(name, **headers):
 
     def answer(request):
         if request.method == "HEAD":
-            told = {"Content_Length": len(request.data), "ETag": '"1"'} | headers
-            told = {key: value for key, value in told.items() if value is not None}
-            request.head(200, **told)
-        else:
-            request.honest()
+            request.begin = None
+        request.honest(**headers if request.method == "HEAD" else {})
 
     LIES[f"HEAD says {name}"] = answer
 
@@ -108,13 +111,8 @@ def of_bytes(name, **headers):
     """A lie of the answers with bytes alone; functions are called with the request."""
 
     def answer(request):
-        if request.method == "HEAD":
-            request.honest()
-        else:
-            told = {
-                key: value(request) if callable(value) else value for key, value in headers.items()
-            }
-            request.honest(**told)
+        lies = headers.items() if request.method != "HEAD" else ()
+        request.honest(**{key: value(request) if callable(value) else value for key, value in lies})
 
     LIES[f"answers say {name}"] = answer
 
@@ -195,10 +193,7 @@ def a_whole_object_in_place_of_each_range(request):
 
 @lie_of_bytes
 def a_body_that_never_ends(request):
-    begin, end = request.begin or 0, request.end or len(request.data)
-    end = min(end, len(request.data))
-    request.head(206, Content_Range=f"bytes {begin}-{end - 1}/{len(request.data)}")
-    request.send(request.data[begin:end])
+    request.send(request.some())
     request.endless()
 
 
@@ -243,8 +238,7 @@ def a_deflate_bomb_in_chunks(request):
 
 @lie_of_bytes
 def a_drip_of_bytes(request):
-    begin, end = request.begin or 0, min(request.end or 10**9, len(request.data))
-    request.head(206, Content_Range=f"bytes {begin}-{end - 1}/{len(request.data)}")
+    request.some()
     request.endless(b"\0", 0.01)
 
 
@@ -266,9 +260,7 @@ def silence_after_HEAD(request):
 
 @lie_of_bytes
 def silence_within_a_body(request):
-    begin, end = request.begin or 0, min(request.end or 10**9, len(request.data))
-    request.head(206, Content_Range=f"bytes {begin}-{end - 1}/{len(request.data)}")
-    request.send(request.data[begin : begin + 1])
+    request.send(request.some()[:1])
     time.sleep(5)
 
 

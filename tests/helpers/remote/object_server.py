@@ -23,6 +23,7 @@ from fsspec.asyn import AsyncFileSystem
 from fsspec.implementations.memory import MemoryFile
 
 import tfwire as tfw
+from helpers.threads import threads_of_tfwire, wait_for
 from tfwire._records.index import remote_records
 from tfwire._records.remote import objects, read_ahead
 
@@ -44,10 +45,7 @@ def small_ranges(monkeypatch):
 
 
 def no_threads_left():
-    deadline = time.monotonic() + 30
-    while any(each.name.startswith("tfwire-") for each in threading.enumerate()):
-        assert time.monotonic() < deadline, "a thread of the reader is left"
-        time.sleep(0.001)
+    assert wait_for(lambda: not threads_of_tfwire()), "a thread of the reader is left"
 
 
 def file_of(records, options=None):

@@ -10,7 +10,6 @@ import random
 import shutil
 import struct
 import tracemalloc
-from functools import partial
 
 import numpy as np
 import pytest
@@ -21,7 +20,7 @@ from helpers import reference
 from helpers.processes.forks import forked
 from helpers.reading import open_files
 from helpers.records.indexed import RECORDS, begins, write
-from helpers.threads import together
+from helpers.threads import at_once
 from tfwire._records.index.random_access import TFRecordFile, TFRecordFiles
 from tfwire._records.index.record_index import RecordIndex
 
@@ -31,16 +30,6 @@ SIZES = [0, 1, 100, 4079, 4080, 4081, 32751, 32752, 32753, 70000, 262144, 300000
 
 def long_records():
     return [random.Random(size).randbytes(size) for size in SIZES]
-
-
-@pytest.fixture(params=["", "GZIP", "ZLIB"])
-def file(request, tmp_path):
-    return write(tmp_path / "data.tfrecord", RECORDS, request.param)
-
-
-@pytest.fixture
-def plain(tmp_path):
-    return write(tmp_path / "data.tfrecord", RECORDS)
 
 
 # ---- Building ----------------------------------------------------------------------------------
@@ -185,15 +174,12 @@ def test_only_regular_files_are_indexed(tmp_path):
 def test_threads_may_share_a_file(file):
     records = TFRecordFile(file)
 
-    def read(seed):
+    def is_right(seed):
         numbers = random.Random(seed).choices(range(40), k=200)
         expected = [RECORDS[i] for i in numbers]
-        assert expected == [records[number] for number in numbers] == records[numbers]
-        done.append(seed)
+        return expected == [records[number] for number in numbers] == records[numbers]
 
-    done = []
-    together(*(partial(read, seed) for seed in range(4)))
-    assert [0, 1, 2, 3] == sorted(done)
+    assert all(at_once(is_right))
 
 
 def test_processes_that_fork_share_no_position(file):

@@ -15,17 +15,6 @@ from helpers.records.indexed import RECORDS, begins, touch, with_fingerprint, wr
 from tfwire._records.index.random_access import TFRecordFile
 from tfwire._records.index.record_index import RecordIndex
 
-
-@pytest.fixture(params=["", "GZIP", "ZLIB"])
-def file(request, tmp_path):
-    return write(tmp_path / "data.tfrecord", RECORDS, request.param)
-
-
-@pytest.fixture
-def plain(tmp_path):
-    return write(tmp_path / "data.tfrecord", RECORDS)
-
-
 # ---- Saving ------------------------------------------------------------------------------------
 
 

@@ -32,7 +32,7 @@ def reaching_to_the_end(outcome: Outcome, policy: str, data: bytes) -> Outcome:
 
 
 # Each so many-th bit or cut by day, of all places within a byte and a header; each by night.
-some = pytest.mark.parametrize("every", [3, pytest.param(1, marks=pytest.mark.slow)])
+some = pytest.mark.parametrize("every", [5, pytest.param(1, marks=pytest.mark.slow)])
 
 
 @some

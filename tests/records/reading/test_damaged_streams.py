@@ -18,7 +18,7 @@ RECORDS = [b"first", b"", b"the third record", b"4"]
 DATA = file_of(RECORDS)
 
 # Each so many-th bit or cut by day, of all places within a byte and a header; each by night.
-some = pytest.mark.parametrize("every", [3, pytest.param(1, marks=pytest.mark.slow)])
+some = pytest.mark.parametrize("every", [5, pytest.param(1, marks=pytest.mark.slow)])
 
 
 LONGER = [bytes([i]) * (i * 37 % 90) for i in range(30)]

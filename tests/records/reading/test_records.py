@@ -8,7 +8,6 @@ import os
 import pickle
 import socket
 import threading
-from functools import partial
 from pathlib import Path
 
 import numpy as np
@@ -20,7 +19,7 @@ from helpers.marks import FORKS_BESIDE_THREADS
 from helpers.processes.forks import forked
 from helpers.reading import Bytes, open_files, read_outcome
 from helpers.reference import file_of, frame
-from helpers.threads import together
+from helpers.threads import at_once
 from tfwire._records.reading import native_batches
 
 RECORDS = [b"first", b"", b"\x00" * 376, bytes(range(256)) * 300, b"last"]
@@ -326,14 +325,8 @@ def test_threads_share_an_iterator_and_every_record_is_given_once(tmp_path, as_o
     tfw.write_records(tmp_path / "data", records)
     source = Bytes((tmp_path / "data").read_bytes(), 1000) if as_object else tmp_path / "data"
     shared = tfw.read_records(source, buffer_size=4096)
-    shares: list[list[bytes]] = [[] for _ in range(4)]
-    together(
-        *(partial(share.extend, shared) for share in shares[::2]),
-        *(
-            partial(lambda share: [share.append(r) for r in shared], share)
-            for share in shares[1::2]
-        ),
-    )
+    # By one call, which takes a batch at a time, and one by one.
+    shares = at_once(lambda i: list(shared) if i % 2 else list(iter(shared.__next__, None)))
     assert sorted(records) == sorted(record for share in shares for record in share)
 
 

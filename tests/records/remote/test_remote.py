@@ -19,6 +19,7 @@ import tfwire as tfw
 from helpers.marks import FORKS_BESIDE_THREADS
 from helpers.processes.forks import forked
 from helpers.remote.object_server import RECORDS, file_of
+from helpers.threads import wait_for
 from tfwire import arrow
 from tfwire._records.files.urls import ObjectPath
 from tfwire._records.remote import read_ahead
@@ -53,10 +54,7 @@ def test_ranges_are_read_ahead_within_a_bound(server):
     server.add("/long", file_of(RECORDS * 10))
     records = tfw.read_records(server.url("/long"))
     next(records)
-    deadline = time.monotonic() + 30
-    while len(server.ranges) < 8:
-        assert time.monotonic() < deadline
-        time.sleep(0.001)
+    assert wait_for(lambda: len(server.ranges) >= 8)
     time.sleep(0.05)
     assert len(server.ranges) <= 8 + 2 + 1
     records.close()
@@ -286,10 +284,7 @@ def test_closing_ends_a_wait(server, monkeypatch):
 
     reader = threading.Thread(target=read)
     reader.start()
-    deadline = time.monotonic() + 30
-    while len(server.ranges) < 2 or not found:
-        assert time.monotonic() < deadline
-        time.sleep(0.001)
+    assert wait_for(lambda: len(server.ranges) >= 2 and found)
     records.close()
     hold.set()
     reader.join(30)

@@ -5,7 +5,6 @@ from __future__ import annotations
 import pickle
 import struct
 from collections import Counter
-from functools import partial
 from itertools import pairwise
 
 import fsspec
@@ -20,7 +19,7 @@ from helpers.remote.object_server import (
     ObjectFileSystem,
     file_of,
 )
-from helpers.threads import together
+from helpers.threads import at_once
 from tfwire._records.index import index_files
 
 pytestmark = pytest.mark.usefixtures("small")
@@ -338,9 +337,7 @@ def test_credentials_are_passed_on(server, tmp_path):
 def test_threads_and_forked_processes_share_an_object(server, tmp_path, path):
     records = tfw.TFRecordFile(indexed(server, path, tmp_path))
     assert RECORDS[0] == records[0]
-    found = {}
-    together(*(partial(lambda i: found.update({i: records[i::4]}), i) for i in range(4)))
-    assert {i: RECORDS[i::4] for i in range(4)} == found
+    assert [RECORDS[i::4] for i in range(4)] == at_once(lambda i: records[i::4])
     assert forked(lambda: [RECORDS[3], RECORDS[300]] == records[[3, 300]])()
 
 

@@ -15,7 +15,7 @@ import pytest
 
 import tfwire as tfw
 from helpers.remote.object_server import ASYNC_PROTOCOL, RECORDS
-from helpers.threads import together, wait_for
+from helpers.threads import at_once, wait_for
 from tfwire._records.files.urls import ObjectPath
 from tfwire._records.index import remote_records
 from tfwire._records.remote.random_ranges import _SHORT_IN_FLIGHT
@@ -155,7 +155,5 @@ def test_tasks_that_others_cancel_do_not_leave_the_consumer_waiting(records, ser
 
 def test_threads_share_what_may_be_in_flight(records, server):
     server.latency = 0.005
-    results = []
-    together(*[lambda: results.append(records[NUMBERS])] * 4)
-    assert [[RECORDS[i] for i in NUMBERS]] * 4 == results
+    assert [[RECORDS[i] for i in NUMBERS]] * 4 == at_once(lambda _: records[NUMBERS])
     assert server.most_in_flight <= 40
