@@ -133,6 +133,8 @@ def find(module: str, name: str) -> Found | None:
             for alias in node.names:
                 if name == (alias.asname or alias.name):
                     return find(node.module, alias.name)
+                if alias.name == "*" and (found := find(node.module, name)):
+                    return found
     return None
 
 

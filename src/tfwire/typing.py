@@ -14,52 +14,8 @@ returns, ParallelMap what ``verify_files`` returns, FeatureStatistics an entry o
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
-from tfwire._base.aliases import (
-    AnyFeature as AnyFeature,
-    AnyPath as AnyPath,
-    Array as Array,
-    BinaryAs as BinaryAs,
-    BytesAs as BytesAs,
-    BytesLike as BytesLike,
-    Compression as Compression,
-    CompressionType as CompressionType,
-    DataFiles as DataFiles,
-    DecodedValues as DecodedValues,
-    DetectedCompressionType as DetectedCompressionType,
-    DTypeLike as DTypeLike,
-    Input as Input,
-    Integer as Integer,
-    IntegerArray as IntegerArray,
-    Names as Names,
-    Number as Number,
-    OnCorrupt as OnCorrupt,
-    OnParseError as OnParseError,
-    Out as Out,
-    Output as Output,
-    Record as Record,
-    RemotePath as RemotePath,
-    Row as Row,
-    RowNumber as RowNumber,
-    Rows as Rows,
-    Shape as Shape,
-    ShardRule as ShardRule,
-    StorageOptions as StorageOptions,
-    Strings as Strings,
-    SupportsArrow as SupportsArrow,
-    SupportsArrowArray as SupportsArrowArray,
-    SupportsArrowStream as SupportsArrowStream,
-    SupportsBuffer as SupportsBuffer,
-    SupportsCompressionType as SupportsCompressionType,
-    SupportsFileSystem as SupportsFileSystem,
-    SupportsNumpy as SupportsNumpy,
-    SupportsNumpyDType as SupportsNumpyDType,
-    SupportsRead as SupportsRead,
-    SupportsReadInto as SupportsReadInto,
-    SupportsSerialize as SupportsSerialize,
-    SupportsWrite as SupportsWrite,
-    TableFeatures as TableFeatures,
-    Value as Value,
-)
+from tfwire._base import aliases
+from tfwire._base.aliases import *  # noqa: F403  # all that is defined there
 
 if TYPE_CHECKING:
     from tfwire._base.parallel_map import ParallelMap as ParallelMap
@@ -92,6 +48,6 @@ def __dir__() -> list[str]:
     return __all__
 
 
-_NOT_TYPES = {"Any", "TYPE_CHECKING", "import_module"}
-_LOADED = {name for name in globals() if not name.startswith("_")} - _NOT_TYPES
-__all__ = sorted(_LOADED | {*_HOMES})
+_defined = vars(aliases).items()
+_PROTOCOLS = {name for name, of in _defined if getattr(of, "__module__", 0) == aliases.__name__}
+__all__ = sorted({*aliases.__annotations__, *_PROTOCOLS, *_HOMES})

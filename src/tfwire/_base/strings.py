@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from tfwire._base.arguments import refuse_unordered
-from tfwire._base.arrays import contiguous_bytes, holds_objects, int64_array, is_constant
+from tfwire._base.arrays import contiguous_bytes, holds_objects, int64_array, is_constant, to_splits
 from tfwire._base.native import address, ffi, lib, objects as native
 
 # Messages per call into C: few enough that their beginnings stay in the second-level cache until
@@ -178,13 +178,6 @@ def strings_of_objects(objects: Sequence[Any]) -> tuple[Array, Array] | None:
         return None
     offsets = to_splits(table[:, 1].view(np.int64))
     return copy_strings(table, int(offsets[-1])), offsets
-
-
-def to_splits(lengths: Array) -> Array:
-    """Where parts of these lengths begin and end: int64, one more than there are lengths."""
-    splits = np.zeros(len(lengths) + 1, np.int64)
-    np.cumsum(lengths, dtype=np.int64, out=splits[1:])
-    return splits
 
 
 def copy_strings(table: Array, size: int) -> Array:

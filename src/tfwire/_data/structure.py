@@ -16,9 +16,9 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from tfwire._base.arguments import as_index, integer, refuse_unordered, wrong_type
-from tfwire._base.arrays import filled
+from tfwire._base.arrays import filled, to_splits
 from tfwire._base.errors import InvalidArgumentError
-from tfwire._base.strings import as_array, encoded_text, to_splits
+from tfwire._base.strings import as_array, encoded_text
 from tfwire._examples.column_types import RaggedTensor, SparseTensor
 
 Array = np.ndarray[Any, Any]

@@ -13,8 +13,8 @@ from typing import Any
 
 import numpy as np
 
+from tfwire._base.arrays import to_splits
 from tfwire._base.native import check, ffi, lib, new_error, text
-from tfwire._base.strings import to_splits
 from tfwire._base.text import quoted
 from tfwire._examples.inputs import Input
 from tfwire._examples.missing import classes_of

@@ -13,7 +13,15 @@ import numpy.typing as npt
 
 from tfwire._base.aliases import BytesLike, IntegerArray, RowNumber, Rows, SupportsNumpy, Value
 from tfwire._base.arguments import integer, wrong_type
-from tfwire._base.arrays import byte_array, filled, int64_array
+from tfwire._base.arrays import (
+    as_row_splits,
+    as_shape,
+    byte_array,
+    chosen_rows,
+    filled,
+    int64_array,
+    joined_ranges,
+)
 from tfwire._base.errors import public
 from tfwire._base.strings import (
     as_array,
@@ -23,7 +31,6 @@ from tfwire._base.strings import (
     encoded_text,
 )
 from tfwire._base.text import html_of
-from tfwire._examples.rows import as_row_splits, as_shape, chosen_rows, joined_ranges
 
 if TYPE_CHECKING:
     from scipy.sparse import coo_array

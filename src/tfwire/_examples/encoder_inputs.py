@@ -10,9 +10,9 @@ from typing import Any
 
 import numpy as np
 
-from tfwire._base.arrays import contiguous_bytes, int64_array
+from tfwire._base.arrays import contiguous_bytes, int64_array, to_splits
 from tfwire._base.native import lib
-from tfwire._base.strings import strings_of_objects, to_splits
+from tfwire._base.strings import strings_of_objects
 from tfwire._examples.arrow_import import arrow_column, is_arrow
 from tfwire._examples.inputs import Input, Inputs
 from tfwire._examples.missing import absent_entries, array_of_pandas, is_missing

@@ -13,9 +13,9 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from tfwire._base.arrays import aligned
+from tfwire._base.arrays import aligned, to_splits
 from tfwire._base.native import lib
-from tfwire._base.strings import bytes_array, strings_of_objects, to_splits
+from tfwire._base.strings import bytes_array, strings_of_objects
 from tfwire._base.text import quoted
 from tfwire._examples.arrow_import import arrow_column, is_arrow
 from tfwire._examples.missing import array_of_pandas, is_missing

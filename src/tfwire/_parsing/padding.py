@@ -7,8 +7,8 @@ from typing import Any
 
 import numpy as np
 
+from tfwire._base.arrays import to_splits
 from tfwire._base.native import call, ffi, lib
-from tfwire._base.strings import to_splits
 from tfwire._base.text import show_key
 from tfwire._examples.column_types import BytesColumn
 

@@ -14,7 +14,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from tfwire._base.strings import to_splits
+from tfwire._base.arrays import to_splits
 from tfwire._base.text import show_key
 from tfwire._examples.column_types import RaggedTensor
 from tfwire._parsing.failure import ParseFailure

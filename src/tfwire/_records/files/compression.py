@@ -6,6 +6,7 @@ import contextlib
 import copy
 import zlib
 from collections.abc import Callable
+from dataclasses import dataclass
 from functools import partial
 from importlib import import_module
 from typing import Any, Literal, NamedTuple, overload
@@ -38,6 +39,7 @@ _PROBED_BYTES = 1 << 16  # of those inflated to find out whether that fails
 
 
 @public
+@dataclass(eq=False, repr=False)
 class TFRecordOptions:
     """How a file is compressed, with TensorFlow's names and defaults.
 
@@ -60,31 +62,20 @@ class TFRecordOptions:
         TypeError: A parameter is not an integer.
     """
 
-    def __init__(
-        self,
-        compression_type: CompressionType = None,
-        flush_mode: int | None = None,
-        input_buffer_size: int | None = None,
-        output_buffer_size: int | None = None,
-        window_bits: int | None = None,
-        compression_level: int | None = None,
-        compression_method: int | None = None,
-        mem_level: int | None = None,
-        compression_strategy: int | None = None,
-    ) -> None:
-        self.compression_type: CompressionType = compression_type
-        self.flush_mode: int | None = flush_mode
-        self.input_buffer_size: int | None = input_buffer_size
-        self.output_buffer_size: int | None = output_buffer_size
-        self.window_bits: int | None = window_bits
-        self.compression_level: int | None = compression_level
-        self.compression_method: int | None = compression_method
-        self.mem_level: int | None = mem_level
-        self.compression_strategy: int | None = compression_strategy
+    compression_type: CompressionType = None
+    flush_mode: int | None = None
+    input_buffer_size: int | None = None
+    output_buffer_size: int | None = None
+    window_bits: int | None = None
+    compression_level: int | None = None
+    compression_method: int | None = None
+    mem_level: int | None = None
+    compression_strategy: int | None = None
+
+    def __post_init__(self) -> None:
         for name in ("input_buffer_size", "output_buffer_size"):
             _parameter(self, name, 0)
-        # compression_type is checked here, and kept as it was given.
-        _compressor(self, compression_name(compression_type) or "GZIP", None)
+        _compressor(self, compression_name(self.compression_type) or "GZIP", None)  # checks
 
     @classmethod
     def get_compression_type_string(cls, options: CompressionType) -> Compression:

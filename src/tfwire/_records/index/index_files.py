@@ -9,9 +9,9 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from tfwire._base.aliases import Array, Compression, StorageOptions
+from tfwire._base.arrays import to_splits
 from tfwire._base.errors import DataLossError
 from tfwire._base.native import ffi, lib
-from tfwire._base.strings import to_splits
 from tfwire._base.text import show_path
 from tfwire._records.files.byte_sinks import replace_file
 from tfwire._records.files.byte_sources import FileSource, open_regular

@@ -20,14 +20,7 @@ from tfwire._records.files.urls import INDEX_SUFFIX
 _KEPT_REGIONS = lib.TFW_MOST_REGIONS
 # A tfw_region.
 _REGION = np.dtype(
-    [
-        ("begin", "u8"),
-        ("end", "u8"),
-        ("record", "u8"),
-        ("needed", "u8"),
-        ("reason", "i4"),
-        ("", "i4"),
-    ]
+    [*((name, "u8") for name in ("begin", "end", "record", "needed")), ("reason", "i4"), ("", "i4")]
 )
 
 
