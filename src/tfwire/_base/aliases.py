@@ -8,20 +8,19 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, Literal, Protocol, SupportsFloat, SupportsIndex, TypeAlias
 
 import numpy as np
-import numpy.typing as npt
 
 Value: TypeAlias = Any
 """A value whose type depends on the data: that of a feature (a scalar or an array, by its shape),
 an element of a pipeline, the tensor of a message, lists as deep as their rank. A program uses it as
 what it knows it to be, without casts."""
 
-Array: TypeAlias = npt.NDArray[Any]
+Array: TypeAlias = np.ndarray[Any, np.dtype[Any]]
 """An array of any dtype."""
-IntegerArray: TypeAlias = npt.NDArray[np.integer[Any]]
+IntegerArray: TypeAlias = np.ndarray[Any, np.dtype[np.integer[Any]]]
 """An array of integers of any width."""
 RowNumber: TypeAlias = int | np.integer[Any]
 """The number of a row, counted from the end if negative."""
-Rows: TypeAlias = slice | Sequence[int] | IntegerArray | npt.NDArray[np.bool_]
+Rows: TypeAlias = slice | Sequence[int] | IntegerArray | np.ndarray[Any, np.dtype[np.bool_]]
 """Several rows: a slice, their numbers, or a bool for each row."""
 
 # ---- Words ----

@@ -23,13 +23,7 @@ from tfwire._base.arrays import (
     joined_ranges,
 )
 from tfwire._base.errors import public
-from tfwire._base.strings import (
-    as_array,
-    bytes_array,
-    check_splits,
-    checked_column,
-    encoded_text,
-)
+from tfwire._base.strings import as_array, bytes_array, check_splits, checked_column, encoded_text
 from tfwire._base.text import html_of
 
 if TYPE_CHECKING:
