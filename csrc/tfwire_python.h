@@ -22,63 +22,16 @@ extern "C" {
  * REQUIRES: the address of a list of Python, which the caller holds. */
 int tfw_add_functions(uintptr_t list);
 
-/* ---- Messages to dicts, without a schema ---------------------------------------------------- */
-
-/* Decoded messages. All zeros at first; later calls use the memory again. To keep an array, put
- * NULL in its place, and free it with tfw_free. */
-typedef struct tfw_dicts {
-    uint8_t *pickle;      /* a pickle (protocol 5) of the list of one dict per message; lists of
-                             numbers, and empty lists of bytes, are out-of-band buffers, taken in
-                             order */
-    int64_t *int64s;      /* the values of all int64 lists */
-    float *floats;        /* the values of all float lists */
-    int64_t *buffers;     /* per out-of-band buffer: kind, begin, end (index into int64s, floats;
-                             TFW_BYTES: both are 0) */
-    uint64_t pickle_len;
-    uint64_t int64_count;
-    uint64_t float_count;
-    uint64_t buffer_count;
-    size_t capacities[4]; /* of the arrays, in elements */
-} tfw_dicts;
-
-/* Decodes every feature of every message. Flags: TFW_ADDRESSES, and TFW_SEQUENCE, with which each
- * gives a tuple (context, feature lists). Bytes lists become lists of bytes, a Feature without a
- * kind an empty list, an empty bytes list a buffer; keys are str, bytes that are not UTF-8 escaped
- * as surrogateescape does.
- * TFW_E_WIRE: *dicts holds the *out_done messages before the malformed one. Other failures leave
- * the counts 0. */
-TFW_API int tfw_decode(const uint8_t *data, size_t data_len, const tfw_span *spans, size_t count,
-                       unsigned flags, tfw_dicts *dicts, size_t *out_done, tfw_error *error);
-
-/* One decoded message that is small, with its arrays always in the same place. */
-typedef struct tfw_small_dict {
-    uint64_t int64_count;
-    uint64_t float_count;
-    uint64_t buffer_count;
-    int64_t buffers[96]; /* and the other arrays: as in tfw_dicts */
-    int64_t int64s[512];
-    float floats[1024];
-    uint8_t pickle[8192];
-} tfw_small_dict;
-
-/* As tfw_decode, one message that *out_small has room for; else TFW_NEED_SPACE, and it is in
- * *dicts. Flags: TFW_SEQUENCE. */
-TFW_API int tfw_decode_small(const uint8_t *data, size_t len, unsigned flags, tfw_dicts *dicts,
-                             tfw_small_dict *out_small, tfw_error *error);
-
-/* Frees the memory and sets all to zeros. */
-TFW_API void tfw_dicts_free(tfw_dicts *dicts);
-
 /* ---- Messages whose size nobody knows ------------------------------------------------------- */
 
-/* What tfw_decode makes of a message with TFW_SEQUENCE; or limits of it. */
+/* What decoding makes of a SequenceExample; or limits of it. */
 typedef struct tfw_extent {
     uint64_t features; /* of both maps; as a limit: of each */
     uint64_t objects;  /* features, steps and strings, and what long keys count for */
     uint64_t bytes;    /* of keys, strings and numbers */
 } tfw_extent;
 
-/* Measures what tfw_decode would make, in memory that does not depend on it.
+/* Measures what decoding would make, in memory that does not depend on it.
  * TFW_E_WIRE: it would fail, too. */
 TFW_API int tfw_measure(const uint8_t *message, size_t len, tfw_extent *out_extent,
                         tfw_error *error);

@@ -9,6 +9,7 @@
  */
 #define _GNU_SOURCE
 
+#include "python/decode.h"
 #include "workloads.h"
 
 #include <stdio.h>
@@ -105,10 +106,11 @@ static void parse_one(workload *w) {
 }
 
 static void decode(workload *w) {
-    tfw_dicts dicts = {.pickle = NULL};
-    size_t done;
-    expect(TFW_OK, tfw_decode(w->data, w->len, w->spans, RECORDS, 0, &dicts, &done, NULL));
-    tfw_dicts_free(&dicts);
+    tfwi_decoded decoded = {0};
+    tfwi_messages messages;
+    expect(TFW_OK, tfwi_messages_init(&messages, w->data, w->len, w->spans, RECORDS, 0, NULL));
+    expect(TFW_OK, tfwi_decode(&decoded, &messages, RECORDS, 0, NULL));
+    tfwi_decoded_clear(&decoded);
 }
 
 static void survey(workload *w) {

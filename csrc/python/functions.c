@@ -14,6 +14,9 @@ static PyMethodDef functions[] = {
     FUNCTION("tfw_new_rows", tfwi_new_rows),
     FUNCTION("tfw_encode_row", tfwi_encode_row),
     FUNCTION("tfw_encode_rows", tfwi_encode_rows),
+    FUNCTION("tfw_new_decoder", tfwi_new_decoder),
+    FUNCTION("tfw_decode_dict", tfwi_decode_dict),
+    FUNCTION("tfw_decode_dicts", tfwi_decode_dicts),
     {NULL, NULL, 0, NULL},
 };
 

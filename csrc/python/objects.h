@@ -23,6 +23,7 @@ TFWI_INLINE size_t tfwi_size(PyObject *number) { return PyLong_AsSize_t(number);
 /* What METH_FASTCALL takes. Each is in the table of functions.c. */
 typedef PyObject *tfwi_function(PyObject *module, tfwi_arguments args, Py_ssize_t count);
 
+tfwi_function tfwi_new_decoder, tfwi_decode_dict, tfwi_decode_dicts;
 tfwi_function tfwi_new_rows, tfwi_encode_row, tfwi_encode_rows;
 tfwi_function tfwi_bytes_of_spans;
 tfwi_function tfwi_spans_of_bytes;

@@ -2,10 +2,12 @@
 
 import gc
 import sys
+from contextlib import suppress
 
 import numpy as np
 import pytest
 
+import tfwire as tfw
 from tfwire._base.native import address, ffi, objects
 from tfwire._base.strings import spans_of_bytes
 
@@ -77,3 +79,74 @@ def test_no_reference_is_gained_or_lost():
     made, other = by_spans([(0, 100)]), [DATA[:100].tobytes()]
     assert list(map(sys.getrefcount, made)) == list(map(sys.getrefcount, other))
     assert sys.getrefcount(made) == sys.getrefcount(other)
+
+
+NAMES = [
+    "",
+    "caf\u00e9",
+    "\udcff",
+    "a\udc80",
+    "\udced\udca0\udc80",
+    "\udcc0\udc80",
+    "\udce2\udc82",
+    "k" * 300,
+]
+
+
+@pytest.mark.parametrize("name", NAMES, ids=ascii)
+def test_names_that_are_not_utf8_are_escaped(name):
+    key = name.encode("utf-8", "surrogateescape")
+    message = tfw.encode_example({key: 1, "b": 2.5})
+    for _ in range(2):  # learned, and known
+        assert {name, "b"} == tfw.decode_example(message).keys()
+    assert [{name, "b"}] * 3 == [found.keys() for found in tfw.decode_examples([message] * 3)]
+
+
+def test_names_beyond_those_that_are_remembered():
+    rows = [{f"key {i} {k}": k for k in range(3)} for i in range(3000)]
+    messages = tfw.encode_examples(rows)
+    assert rows == tfw.decode_examples(messages) == list(map(tfw.decode_example, messages))
+    shared = tfw.decode_examples(messages[:2] * 2)
+    assert all(a is b for a, b in zip(*map(sorted, (shared[0], shared[2])), strict=True))
+
+
+def held_by(call):
+    """How many blocks a call leaves behind, once what it remembers is there."""
+    for _ in range(50):
+        call()
+    gc.collect()
+    before = sys.getallocatedblocks()
+    for _ in range(400):
+        call()
+    gc.collect()
+    return sys.getallocatedblocks() - before
+
+
+VALUES = {"i": [1, 2], "f": [0.5], "s": [b"a", b"b"], "none": [], "one": 7, "text": "caf\u00e9"}
+EXAMPLE = tfw.encode_example(VALUES)
+SEQUENCE = tfw.encode_sequence_example(VALUES, {"l": [[1], [2, 3]], "t": ["a", "b"]})
+LOOP: list[object] = []
+LOOP.append(LOOP)
+CALLS = {
+    "an example": lambda: tfw.decode_example(EXAMPLE),
+    "many": lambda: tfw.decode_examples([EXAMPLE] * 20),
+    "a sequence": lambda: tfw.decode_sequence_example(SEQUENCE),
+    "damaged": lambda: tfw.decode_example(EXAMPLE[:-1]),
+    "damaged among many": lambda: tfw.decode_examples([EXAMPLE, EXAMPLE[:-1]]),
+    "a row": lambda: tfw.encode_example(dict(VALUES)),
+    "rows": lambda: tfw.encode_examples([dict(VALUES), {"x": np.arange(3)}, {b"y": (1, 2)}]),
+    "a row with a null": lambda: tfw.encode_example({**VALUES, "x": [None]}),
+    "a self-containing list": lambda: tfw.encode_example({"x": LOOP}),
+    "text without UTF-8": lambda: tfw.encode_example({"x": 1, "y": "\ud800"}),
+    "beyond int64": lambda: tfw.encode_examples([VALUES, {"x": 2**63}]),
+    "no mapping": lambda: tfw.encode_examples([VALUES, 3]),
+}
+
+
+@pytest.mark.parametrize("name", CALLS)
+def test_calls_leave_no_objects_behind(name):
+    def call():
+        with suppress(TypeError, ValueError, RecursionError, tfw.ParseError):
+            CALLS[name]()
+
+    assert held_by(call) < 100

@@ -1,66 +1,124 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* tfw_decode: the pickle is well-formed; a batch gives what its messages give one by one; another
- * encoding gives the same bytes; and the value of a key is what tfw_parse makes of it. tfw_survey_add
- * finds the same messages well-formed, and tfw_shorten keeps to its limits. */
+/* tfwi_decode: a batch gives what its messages give one by one; another encoding gives the same; and
+ * the value of a key is what tfw_parse makes of it. tfw_survey_add finds the same messages
+ * well-formed, and tfw_shorten keeps to its limits. */
 #include "common/messages.h"
-#include "common/pickle.h"
+
+#include "python/decode.h"
+
+static const char KEY[] = "a"; /* whose value is compared */
 
 /* Decodes with the failing allocation, if any, and then again. */
-static int decode(const messages *m, unsigned flags, long failing, tfw_dicts *dicts,
+static int decode(const messages *m, unsigned flags, long failing, tfwi_decoded *d,
                   size_t *out_done, tfw_error *error) {
+    tfwi_messages all;
+    CHECK_EQ(TFW_OK, tfwi_messages_init(&all, m->data, m->len, m->spans, m->count, flags, NULL));
     tfwi_test_fail_allocation = failing;
-    int status = tfw_decode(m->data, m->len, m->spans, m->count, flags, dicts, out_done, error);
+    int status = tfwi_decode(d, &all, m->count, flags, error);
     if (status == TFW_E_MEMORY) {
-        CHECK(tfwi_test_fail_allocation == -1 && *out_done == 0 && dicts->pickle_len == 0);
-        status = tfw_decode(m->data, m->len, m->spans, m->count, flags, dicts, out_done, error);
+        CHECK(tfwi_test_fail_allocation == -1);
+        status = tfwi_decode(d, &all, m->count, flags, error);
     }
     tfwi_test_fail_allocation = -1;
     CHECK(status == TFW_OK || status == TFW_E_WIRE);
-    CHECK(dicts->pickle != NULL && dicts->int64s != NULL);
-    CHECK(dicts->floats != NULL && dicts->buffers != NULL);
+    *out_done = status == TFW_OK ? m->count : (size_t)error->record;
     if (status == TFW_OK) {
-        CHECK_EQ(m->count, *out_done);
+        CHECK_EQ(m->count << (flags == TFW_SEQUENCE), d->ends.count);
     } else {
-        CHECK(*out_done < m->count && error->record == (int64_t)*out_done);
+        CHECK(*out_done < m->count);
         CHECK(error->offset >= 0 && (uint64_t)error->offset <= m->spans[*out_done].length);
     }
     return status;
 }
 
-static void check_same(const tfw_dicts *a, const tfw_dicts *b) {
-    CHECK_EQ(a->pickle_len, b->pickle_len);
-    CHECK_EQ(a->int64_count, b->int64_count);
-    CHECK_EQ(a->float_count, b->float_count);
-    CHECK_EQ(a->buffer_count, b->buffer_count);
-    if (check_failures == 0) {
-        CHECK(memcmp(a->pickle, b->pickle, (size_t)a->pickle_len) == 0);
-        CHECK(memcmp(a->int64s, b->int64s, (size_t)a->int64_count * 8) == 0);
-        CHECK(memcmp(a->floats, b->floats, (size_t)a->float_count * 4) == 0);
-        CHECK(memcmp(a->buffers, b->buffers, (size_t)a->buffer_count * 24) == 0);
+static uint64_t hash_of_strings(const tfwi_decoded *d, const tfwi_value *value) {
+    uint64_t hash = TFW_BYTES;
+    for (size_t i = value->begin; i < value->end; i++) {
+        const tfw_span s = d->strings.of[i];
+        const uint8_t *text = (const uint8_t *)(uintptr_t)s.offset;
+        hash = fuzz_hash_number(hash, fuzz_hash(TFW_BYTES, text, (size_t)s.length));
+    }
+    return hash;
+}
+
+/* Values of a kind lie one after the other; next: where those of each begin. */
+static uint64_t hash_of_value(const tfwi_decoded *d, const tfwi_value *value, size_t *next) {
+    const size_t count = value->end - value->begin;
+    CHECK(value->begin <= value->end && value->kind >= TFW_NONE && value->kind <= TFWI_STEPS);
+    if (value->kind == TFW_NONE) {
+        return TFW_NONE;
+    }
+    if (value->kind == TFWI_STEPS) {
+        uint64_t hash = TFWI_STEPS;
+        CHECK_EQ(value - d->values.of + 1, value->begin);
+        CHECK(value->end <= d->values.count);
+        for (size_t i = value->begin; i < value->end; i++) {
+            CHECK(d->values.of[i].kind != TFWI_STEPS);
+            hash = fuzz_hash_number(hash, hash_of_value(d, &d->values.of[i], next));
+        }
+        return hash;
+    }
+    CHECK_EQ(next[value->kind], value->begin);
+    next[value->kind] = value->end;
+    switch (value->kind) {
+    case TFW_INT64:
+        CHECK(value->end <= d->int64s.count);
+        return count == 0 ? fuzz_hash(TFW_INT64, NULL, 0)
+                          : fuzz_hash(TFW_INT64, d->int64s.of + value->begin, 8 * count);
+    case TFW_FLOAT:
+        CHECK(value->end <= d->floats.count);
+        return count == 0 ? fuzz_hash(TFW_FLOAT, NULL, 0)
+                          : fuzz_hash(TFW_FLOAT, d->floats.of + value->begin, 4 * count);
+    default: CHECK(value->end <= d->strings.count); return hash_of_strings(d, value);
     }
 }
 
-/* The hash that the unpickler gives to the values of a column. */
-static uint64_t hash_of_column(const tfw_column *c, int32_t kind) {
-    if (kind == TFW_BYTES && c->value_count == 0) {
-        return NODE_BUFFER;
+/* A decoded value, of the last message. */
+typedef struct found_value {
+    bool found;
+    int32_t kind;
+    uint64_t hash;
+} found_value;
+
+/* A hash for each message; *out is the value of the key in the last. */
+static void hash_messages(const tfwi_decoded *d, unsigned flags, size_t count, uint64_t *hashes,
+                          found_value *out) {
+    size_t next[TFWI_STEPS] = {0}, at = 0;
+    for (size_t i = 0; i < count; i++) {
+        const size_t last = flags == TFW_SEQUENCE ? d->ends.of[2 * i + 1] : d->ends.of[i];
+        *out = (found_value){.found = false};
+        hashes[i] = flags == TFW_SEQUENCE ? d->ends.of[2 * i] - at : 1;
+        CHECK(at <= last && last <= d->values.count);
+        while (at < last) {
+            const tfwi_value *value = &d->values.of[at];
+            const uint64_t hash = hash_of_value(d, value, next);
+            hashes[i] = fuzz_hash_number(hashes[i], fuzz_hash(9, value->key, value->key_len));
+            hashes[i] = fuzz_hash_number(hashes[i], hash);
+            if (value->key_len == strlen(KEY) && memcmp(value->key, KEY, value->key_len) == 0) {
+                *out = (found_value){true, value->kind, hash};
+            }
+            at = value->kind == TFWI_STEPS ? value->end : at + 1;
+        }
     }
+}
+
+static uint64_t hash_of_column(const tfw_column *c, int32_t kind) {
     if (kind != TFW_BYTES) {
         return fuzz_hash((uint64_t)kind, c->values, (size_t)c->byte_count);
     }
-    uint64_t hash = NODE_LIST;
+    uint64_t hash = TFW_BYTES;
     for (uint64_t i = 0; i < c->value_count; i++) {
         const uint8_t *s = (const uint8_t *)c->values + c->offsets[i];
         size_t len = (size_t)(c->offsets[i + 1] - c->offsets[i]);
-        hash = fuzz_hash_number(hash, fuzz_hash(NODE_BYTES, s, len));
+        hash = fuzz_hash_number(hash, fuzz_hash(TFW_BYTES, s, len));
     }
     return hash;
 }
 
 /* Parses the key's values as of one kind and compares. */
-static void check_kind(const messages *one, const unpickler *u, int32_t kind) {
+static void check_kind(const messages *one, const found_value *value, int32_t kind) {
     tfw_feature feature = {
-        .name = u->key, .name_len = strlen(u->key), .kind = kind, .layout = TFW_VARIABLE};
+        .name = KEY, .name_len = strlen(KEY), .kind = kind, .layout = TFW_VARIABLE};
     tfw_schema *schema = NULL;
     tfw_columns *columns = NULL;
     tfw_column column;
@@ -68,22 +126,15 @@ static void check_kind(const messages *one, const unpickler *u, int32_t kind) {
     CHECK_EQ(TFW_OK, tfw_columns_create(schema, 0, &columns, NULL));
     int status = tfw_parse(columns, one->data, one->len, one->spans, 1, 0, NULL, NULL);
     CHECK_EQ(TFW_OK, tfw_columns_take(columns, 0, &column, NULL));
-    const node *value = &u->value;
-    bool kindless = u->has_value && value->type == NODE_LIST && value->len == 0;
-    int64_t is = u->has_value && value->type == NODE_BUFFER ? u->dicts->buffers[3 * value->len]
-                                                            : TFW_BYTES;
-    if (!u->has_value) {
-        CHECK_EQ(TFW_OK, status);
-        CHECK_EQ(0, column.value_count);
-    } else if (kindless) {
+    if (!value->found || value->kind == TFW_NONE) {
         CHECK_EQ(TFW_OK, status);
         CHECK_EQ(0, column.value_count);
     } else if (status == TFW_OK) {
-        CHECK_EQ(kind, is);
+        CHECK_EQ(kind, value->kind);
         CHECK(value->hash == hash_of_column(&column, kind));
     } else {
         CHECK_EQ(TFW_E_KIND, status);
-        CHECK(is != kind);
+        CHECK(value->kind != kind);
     }
     tfw_free(column.values);
     tfw_free(column.offsets);
@@ -92,23 +143,22 @@ static void check_kind(const messages *one, const unpickler *u, int32_t kind) {
     tfw_schema_free(schema);
 }
 
-/* Message i alone, in memory that others have used; an array may have been kept. */
-static void check_single(const messages *m, size_t i, unsigned flags, tfw_dicts *dicts,
+/* Message i alone, in memory that others have used. */
+static void check_single(const messages *m, size_t i, unsigned flags, tfwi_decoded *d,
                          uint64_t expected) {
     messages one = messages_single(m, i);
     tfw_error error;
     size_t done;
     uint64_t hash = 0;
-    unpickler u;
-    CHECK_EQ(TFW_OK, decode(&one, flags, -1, dicts, &done, &error));
-    unpickle(dicts, "a", &hash, done, &u);
+    found_value value;
+    CHECK_EQ(TFW_OK, decode(&one, flags, -1, d, &done, &error));
+    hash_messages(d, flags, done, &hash, &value);
     CHECK(expected == hash);
     for (int32_t kind = TFW_BYTES; kind <= TFW_INT64 && flags == 0; kind++) {
-        check_kind(&one, &u, kind);
+        check_kind(&one, &value, kind);
     }
     if (expected % 4 == 0) {
-        tfw_free(dicts->int64s);
-        dicts->int64s = NULL;
+        tfwi_decoded_clear(d);
     }
     free(one.data);
 }
@@ -172,18 +222,19 @@ static void check_survey(const messages *m, const messages *other, unsigned flag
 
 /* ---- First parts ---------------------------------------------------------------------------- */
 
-static uint64_t hash_of(const uint8_t *message, size_t len, tfw_dicts *dicts) {
+static uint64_t hash_of(const uint8_t *message, size_t len, tfwi_decoded *d) {
     const tfw_span span = {0, len};
-    size_t done;
+    tfwi_messages one;
     uint64_t hash = 0;
-    unpickler u;
-    CHECK_EQ(TFW_OK, tfw_decode(message, len, &span, 1, TFW_SEQUENCE, dicts, &done, NULL));
-    unpickle(dicts, "a", &hash, done, &u);
+    found_value value;
+    CHECK_EQ(TFW_OK, tfwi_messages_init(&one, message, len, &span, 1, 0, NULL));
+    CHECK_EQ(TFW_OK, tfwi_decode(d, &one, 1, TFW_SEQUENCE, NULL));
+    hash_messages(d, TFW_SEQUENCE, 1, &hash, &value);
     return hash;
 }
 
 /* A message with limits: it decodes to no more than them; without any, to the same. */
-static void check_shortened(const messages *one, tfw_extent most, tfw_dicts *dicts) {
+static void check_shortened(const messages *one, tfw_extent most, tfwi_decoded *d) {
     enum { FEATURES = 1 << 12 };
     const uint8_t *message = one->data + one->spans[0].offset;
     const size_t len = (size_t)one->spans[0].length;
@@ -211,18 +262,18 @@ static void check_shortened(const messages *one, tfw_extent most, tfw_dicts *dic
     CHECK(left_out != 0 || found.objects + steps + values >= all.objects);
     if (fits || (most.objects == UINT64_MAX && most.bytes == UINT64_MAX && left_out == 0)) {
         CHECK(count == 0 || !fits);
-        CHECK(hash_of(message, len, dicts) == hash_of(out, out_len, dicts));
+        CHECK(hash_of(message, len, d) == hash_of(out, out_len, d));
     }
     free(cuts);
     free(out);
 }
 
-static void check_parts(const messages *m, size_t done, uint8_t how, tfw_dicts *dicts) {
+static void check_parts(const messages *m, size_t done, uint8_t how, tfwi_decoded *d) {
     for (size_t i = 0; i < done; i++) {
         messages one = messages_single(m, i);
-        check_shortened(&one, (tfw_extent){1 << 12, UINT64_MAX, UINT64_MAX}, dicts);
-        check_shortened(&one, (tfw_extent){how % 5, how % 7, how}, dicts);
-        check_shortened(&one, (tfw_extent){how % 3 + 1, how, how % 64}, dicts);
+        check_shortened(&one, (tfw_extent){1 << 12, UINT64_MAX, UINT64_MAX}, d);
+        check_shortened(&one, (tfw_extent){how % 5, how % 7, how}, d);
+        check_shortened(&one, (tfw_extent){how % 3 + 1, how, how % 64}, d);
         free(one.data);
     }
 }
@@ -234,17 +285,18 @@ static void run(input *in) {
     messages m = messages_of(in);
     messages other =
         messages_disguised(&m, flags != 0 ? LEVEL_SEQUENCE : LEVEL_EXAMPLE, how);
-    tfw_dicts dicts = {.pickle = NULL}, disguised = {.pickle = NULL}, single = {.pickle = NULL};
+    tfwi_decoded d = {0}, disguised = {0}, single = {0};
     tfw_error error, other_error;
     size_t done = 0, other_done = 0;
-    uint64_t hashes[MAX_MESSAGES] = {0};
-    unpickler u;
-    int status = decode(&m, flags, -1, &dicts, &done, &error);
+    uint64_t hashes[MAX_MESSAGES] = {0}, other_hashes[MAX_MESSAGES] = {0};
+    found_value value, other_value;
+    int status = decode(&m, flags, -1, &d, &done, &error);
     CHECK_EQ(status, decode(&other, flags, (choice >> 1) - 1, &disguised, &other_done,
                             &other_error));
     CHECK_EQ(done, other_done);
-    unpickle(&dicts, "a", hashes, done, &u);
-    check_same(&dicts, &disguised);
+    hash_messages(&d, flags, done, hashes, &value);
+    hash_messages(&disguised, flags, done, other_hashes, &other_value);
+    CHECK(memcmp(hashes, other_hashes, sizeof hashes) == 0);
     for (size_t i = 0; i < done; i++) {
         check_single(&m, i, flags, &single, hashes[i]);
     }
@@ -253,9 +305,9 @@ static void run(input *in) {
         check_parts(&other, done, how, &single);
     }
     check_survey(&m, &other, flags, (choice >> 1) - 1, status, done);
-    tfw_dicts_free(&dicts);
-    tfw_dicts_free(&disguised);
-    tfw_dicts_free(&single);
+    tfwi_decoded_clear(&d);
+    tfwi_decoded_clear(&disguised);
+    tfwi_decoded_clear(&single);
     free(m.data);
     free(other.data);
 }

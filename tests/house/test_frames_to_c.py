@@ -66,7 +66,7 @@ CALLS = {
     # A table has batches, a batch is encoded block by block.
     "encode_columns": (ANY, 6, lambda _: tfw.encode_columns({"x": [1, 2, 3]})),
     "decode_example": (ANY, 3, lambda _: tfw.decode_example(MESSAGES[0])),
-    "decode_examples": (ANY, 3, lambda _: tfw.decode_examples(MESSAGES)),
+    "decode_examples": (ANY, 4, lambda _: tfw.decode_examples(MESSAGES)),
     "parse": (ANY, 4, lambda _: PARSER.parse(MESSAGES)),
     "parse_single": (ANY, 3, lambda _: PARSER.parse_single(MESSAGES[0])),
     "parse_example": (ANY, 4, lambda _: parsed(MESSAGES)),

@@ -134,27 +134,6 @@ static int read_columns_with(unsigned flags) { return read_with(flags, 0, false)
 static int read_unit_with(unsigned flags) { return read_with(flags, 0, true); }
 static int stretch_with(unsigned flags) { return read_with(0, flags, false); }
 
-static int decode_small_with(unsigned flags) {
-    static tfw_small_dict small;
-    blob message = example();
-    tfw_dicts dicts = {0};
-    int status = tfw_decode_small(message.data, message.len, flags, &dicts, &small, NULL);
-    tfw_dicts_free(&dicts);
-    return status;
-}
-
-static int decode_with(unsigned flags) {
-    blob message = example();
-    uint8_t *data = exactly(message.data, message.len);
-    const uint64_t offset = (flags & TFW_ADDRESSES) != 0 ? (uintptr_t)data : 0;
-    const tfw_span span = {offset, message.len};
-    tfw_dicts dicts = {0};
-    int status = tfw_decode(data, message.len, &span, 1, flags, &dicts, NULL, NULL);
-    tfw_dicts_free(&dicts);
-    free(data);
-    return status;
-}
-
 static int survey_with(unsigned flags) {
     blob message = example();
     uint8_t *data = exactly(message.data, message.len);
@@ -186,8 +165,6 @@ static void unknown_flags_are_refused(void) {
         {read_unit_with,
          TFW_EMPTY_IS_MISSING | TFW_SINGLE | TFW_SEQUENCE | TFW_BEGIN | TFW_FINISH},
         {stretch_with, TFW_NO_DATA_CRC},
-        {decode_with, TFW_SEQUENCE | TFW_ADDRESSES},
-        {decode_small_with, TFW_SEQUENCE},
         {survey_with, TFW_SEQUENCE | TFW_ADDRESSES},
     };
     for (size_t i = 0; i < COUNT(functions); i++) {
@@ -211,7 +188,7 @@ static void no_records_are_no_error(void) {
     uint64_t shortest = 1, longest = 2;
     tfw_tally tally = {0};
     tfw_flip flip;
-    uint8_t buffer[TFW_HEADER_SIZE], out[512];
+    uint8_t buffer[TFW_HEADER_SIZE];
     uint64_t offset = 0;
     tfw_free(NULL);
     CHECK_EQ(7, tfw_crc32c(7, NULL, 0));
@@ -237,15 +214,11 @@ static void no_messages_are_no_error(void) {
     table t;
     size_t a = 9, b = 9;
     size_t done = 9;
-    tfw_dicts dicts = {0};
     const int64_t splits[] = {0};
     table_open(&t);
     CHECK_EQ(TFW_OK, tfw_parse(t.columns, NULL, 0, NULL, 0, 0, &a, NULL));
     CHECK_EQ(TFW_OK, tfw_parse_sequence(NULL, NULL, NULL, 0, NULL, 0, 0, &a, NULL));
     CHECK_EQ(TFW_E_MISSING, tfw_parse_one(t.columns, NULL, 0, 0, NULL, 0, NULL, NULL));
-    CHECK_EQ(TFW_OK, tfw_decode(NULL, 0, NULL, 0, 0, &dicts, &a, NULL));
-    tfw_dicts_free(&dicts);
-    tfw_dicts_free(&dicts);
     tfw_extent extent = {1, 1, 1};
     uint64_t left_out = 9;
     CHECK_EQ(TFW_OK, tfw_shorten(NULL, 0, &extent, NULL, &a, NULL, 0, &b, &left_out, NULL));
@@ -277,7 +250,6 @@ static void try_span(uint8_t *data, const tfw_span *spans, size_t count) {
     uint8_t *out = malloc(1024);
     size_t len = 9, done;
     tfw_tally tally = {.records = 5};
-    tfw_dicts dicts = {0};
     bool inside = true;
     for (size_t i = 0; i < count; i++) {
         inside &= spans[i].length <= FRAMED && spans[i].offset <= FRAMED - spans[i].length;
@@ -286,12 +258,10 @@ static void try_span(uint8_t *data, const tfw_span *spans, size_t count) {
              tfw_pack(data, FRAMED, spans, count, out, 1024, &len, NULL));
     int status = tfw_tally_spans(&tally, data, FRAMED, spans, count, 0, NULL);
     CHECK(status == TFW_OK || (tally.records == 5 && tally.hash == 0 && tally.file_crc == 0));
-    status = tfw_decode(data, FRAMED, spans, count, 0, &dicts, &done, NULL);
-    CHECK(inside ? status == TFW_OK || status == TFW_E_WIRE : status == TFW_E_ARGUMENT);
-    tfw_dicts_free(&dicts);
     tfw_survey *survey;
     CHECK_EQ(TFW_OK, tfw_survey_create(SEED, &survey, NULL));
-    CHECK_EQ(status, tfw_survey_add(survey, data, FRAMED, spans, count, 0, &done, NULL));
+    status = tfw_survey_add(survey, data, FRAMED, spans, count, 0, &done, NULL);
+    CHECK(inside ? status == TFW_OK || status == TFW_E_WIRE : status == TFW_E_ARGUMENT);
     for (size_t at = 0; at < tfw_survey_count(survey); at++) {
         tfw_feature_survey feature = {.size = sizeof feature};
         tfw_survey_get(survey, at, &feature);

@@ -148,24 +148,6 @@ static void *survey(void *argument) {
     return NULL;
 }
 
-static void *decode(void *argument) {
-    const shared *s = argument;
-    tfw_dicts first = {0};
-    const unsigned flags = s->sequence ? TFW_SEQUENCE : 0;
-    EXPECT(tfw_decode(s->file.data, s->file.len, s->spans, RECORDS, flags, &first, NULL, NULL) ==
-           TFW_OK);
-    for (int i = 0; i < ROUNDS; i++) {
-        tfw_dicts again = {0};
-        EXPECT(tfw_decode(s->file.data, s->file.len, s->spans, RECORDS, flags, &again, NULL,
-                          NULL) == TFW_OK);
-        EXPECT(again.pickle_len == first.pickle_len &&
-               same(again.pickle, first.pickle, first.pickle_len));
-        tfw_dicts_free(&again);
-    }
-    tfw_dicts_free(&first);
-    return NULL;
-}
-
 /* ---- Writing -------------------------------------------------------------------------------- */
 
 static const int64_t numbers[] = {1, -2, 300, 4};
@@ -220,14 +202,12 @@ static void race_on_files(void *(*function)(void *), bool examples) {
 static void units_are_read_side_by_side(void) { race_on_files(read_units, true); }
 static void sequences_are_parsed_side_by_side(void) { race_on_files(parse_sequences, false); }
 static void messages_are_surveyed_side_by_side(void) { race_on_files(survey, true); }
-static void messages_are_decoded_side_by_side(void) { race_on_files(decode, true); }
 static void columns_are_encoded_by_all(void) { race(encode, NULL); }
 
 int main(void) {
     RUN(units_are_read_side_by_side);
     RUN(sequences_are_parsed_side_by_side);
     RUN(messages_are_surveyed_side_by_side);
-    RUN(messages_are_decoded_side_by_side);
     RUN(columns_are_encoded_by_all);
     return check_report("threads on columns");
 }
