@@ -14,6 +14,7 @@ import pytest
 
 import tfwire as tfw
 from helpers.data.files import SPEC, drain
+from helpers.reading import flip_byte
 from tfwire import Dataset, TFRecordDataset
 
 
@@ -349,10 +350,9 @@ def test_an_error_leaves_no_file_open(tmp_path):
     good, bad, missing = (str(tmp_path / name) for name in ("good", "bad", "missing"))
     tfw.write_records(good, [b"x"] * 50)
     Path(bad).write_bytes(Path(good).read_bytes()[:-1])
-    flipped = bytearray(Path(good).read_bytes())
-    flipped[2 * 17 + 12] ^= 1  # the payload of record 2
     damaged = tmp_path / "damaged"
-    damaged.write_bytes(flipped)
+    damaged.write_bytes(Path(good).read_bytes())
+    flip_byte(damaged, 2 * 17 + 12)  # the payload of record 2
     records, zipped = tfw.TFRecordDataset, tfw.Dataset.zip
     failing = [
         lambda: list(records([good, missing], num_parallel_reads=2)),

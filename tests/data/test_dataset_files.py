@@ -9,6 +9,7 @@ import pytest
 
 import tfwire as tfw
 from helpers.data.files import SPEC, NumberedFiles
+from helpers.reading import flip_byte
 from tfwire import Dataset, TFRecordDataset
 from tfwire._data.permutations import as_key, draws, permuted
 
@@ -31,9 +32,7 @@ def test_records_come_before_the_damage_in_another_file_read_in_turn(tmp_path):
     paths = [tmp_path / "a", tmp_path / "b"]
     for path in paths:
         tfw.write_records(path, [b"%d" % number for number in range(9)])
-    data = bytearray(paths[0].read_bytes())
-    data[3 * 17 + 12] ^= 1  # in the payload of record 3, each being 17 bytes long
-    paths[0].write_bytes(data)
+    flip_byte(paths[0], 3 * 17 + 12)  # in the payload of record 3, each being 17 bytes long
     for batch_size in (1, 2, 3, 16):
         batches = iter(TFRecordDataset(paths, num_parallel_reads=2).batch(batch_size))
         found = []
@@ -135,9 +134,7 @@ def test_damaged_records_can_be_left_out(tmp_path, num_parallel_reads):
     paths = [tmp_path / name for name in "ab"]
     for path in paths:
         tfw.write_records(path, [b"1", b"2", b"3"])
-        data = bytearray(path.read_bytes())
-        data[17 + 12] ^= 1
-        path.write_bytes(data)
+        flip_byte(path, 17 + 12)
     policies = {"num_parallel_reads": num_parallel_reads, "on_corrupt": "skip"}
     with pytest.warns(UserWarning, match="left out 1 damaged") as caught:
         found = list(tfw.TFRecordDataset(paths, **policies))

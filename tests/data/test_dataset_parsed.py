@@ -12,6 +12,7 @@ import tfwire as tfw
 from helpers.data.files import SPEC, NumberedFiles
 from helpers.data.named_pipelines import goes_on_everywhere
 from helpers.products import diagonals
+from helpers.reading import flip_byte
 from tfwire import TFRecordDataset
 from tfwire._records.reading.batch_reader import BatchReader
 
@@ -110,9 +111,8 @@ def test_what_was_given_is_not_read_again(tmp_path, monkeypatch, num_threads):
 @pytest.mark.parametrize("num_threads", [1, 2])
 def test_states_before_an_error(files, tmp_path, num_threads):
     """Each goes on there, up to the same error."""
-    data = bytearray(b"".join(Path(path).read_bytes() for path in files))
-    data[30 * 40 + 14] ^= 1
-    (tmp_path / "a").write_bytes(data)
+    (tmp_path / "a").write_bytes(b"".join(Path(path).read_bytes() for path in files))
+    flip_byte(tmp_path / "a", 30 * 40 + 14)
     source = (tmp_path / "a", {})
     elements, states, given = iter(batches_of(source, 4, num_threads)), [], []
     for _ in range(10):

@@ -86,19 +86,6 @@ def test_shards_of_arrays_and_generators():
     assert [[0, 3, 6], [1, 4], [2, 5]] == [list(generated.shard_source(3, i)) for i in range(3)]
 
 
-@pytest.mark.parametrize("rule", ["even", "drop", "pad"])
-@pytest.mark.parametrize("count", [0, 1, 2, 5])
-def test_more_shards_than_elements(count, rule):
-    dataset = Dataset.from_tensor_slices(np.arange(count))
-    shards = [list(map(int, dataset.shard_source(4, i, rule))) for i in range(4)]
-    found = list(itertools.chain(*shards))
-    if rule == "even":
-        assert list(range(count)) == found
-    else:
-        assert 1 == len(set(map(len, shards)))
-        assert set(found) == (set(range(count)) if rule == "pad" else set(range(count // 4 * 4)))
-
-
 def test_the_pipeline_above_stays(tmp_path):
     """Only the source is another; stages with seeds keep them."""
     names, records = write(tmp_path, [6, 5])

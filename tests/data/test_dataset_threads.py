@@ -12,6 +12,7 @@ import pytest
 
 import tfwire as tfw
 from helpers.data.named_pipelines import goes_on_everywhere
+from helpers.reading import flip_byte
 from helpers.threads import threads_of_tfwire, wait_for
 from tfwire import Dataset, TFRecordDataset
 from tfwire._data.batching import Parse, threaded
@@ -159,9 +160,7 @@ def test_what_comes_before_an_error_does_not_depend_on_threads(paths, tmp_path, 
     damaged = tmp_path / "damaged"
     tfw.write_records(damaged, records)
     if kind == "corrupt":
-        data = bytearray(damaged.read_bytes())
-        data[sum(len(record) + 16 for record in records[:bad]) + 12] ^= 1
-        damaged.write_bytes(data)
+        flip_byte(damaged, sum(len(record) + 16 for record in records[:bad]) + 12)
 
     def outcome(num_threads):
         dataset = TFRecordDataset([damaged])

@@ -12,6 +12,7 @@ import pytest
 import tfwire as tfw
 from helpers.data import edited_states
 from helpers.data.files import SPEC
+from helpers.reading import flip_byte
 from tfwire import Dataset, TFRecordDataset
 
 
@@ -153,9 +154,7 @@ def test_depth_and_length_out_of_proportion_are_refused(part):
 
 def test_records_after_damage_are_not_looked_for(tmp_path):
     tfw.write_records(tmp_path / "a", [b"one", b"two"])
-    data = bytearray((tmp_path / "a").read_bytes())
-    data[-1] ^= 1
-    (tmp_path / "a").write_bytes(data)
+    flip_byte(tmp_path / "a", -1)
     dataset = TFRecordDataset([tmp_path / "a"])
     state = iter(dataset).state_dict()
     state["at"][-1] = 2**40  # records that were given

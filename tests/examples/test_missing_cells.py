@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 import tfwire as tfw
-from tfwire._examples.column_types import BytesColumn, RaggedTensor
+from tfwire._examples.column_types import RaggedTensor
 
 NAN = float("nan")
 BIG = 2**53 + 1  # no float holds it
@@ -191,11 +191,6 @@ def test_rows_of_empty_lists_have_no_kind():
     ragged.values = []
     expected = tfw.encode_examples([{"x": []}] * 2)
     assert expected == tfw.encode_columns({"x": ragged}) == tfw.encode_columns({"x": [[], []]})
-
-
-def test_columns_that_cannot_miss_a_value():
-    column = BytesColumn(b"ab", [0, 1, 2])
-    assert tfw.encode_columns({"x": column}) == tfw.encode_columns({"x": [b"a", b"b"]})
 
 
 def test_the_kind_of_a_column_does_not_depend_on_a_missing_cell():

@@ -32,7 +32,7 @@ def read_outcome(paths: Any, compression_type: Any = "auto", **options: Any) -> 
     return Outcome(found, regions, damage)
 
 
-def write_anew(path: Any, data: bytes) -> None:
+def write_anew(path: Any, data: bytes | bytearray) -> None:
     """Writes a file. File systems sync one that is truncated and written anew."""
     path.unlink(missing_ok=True)
     path.write_bytes(data)
@@ -43,6 +43,13 @@ def damage(path: Any, at: int, copy: Any = None) -> None:
     data = bytearray(Path(path).read_bytes())
     data[at] ^= 1
     Path(copy or path).write_bytes(data)
+
+
+def flip_byte(path: Any, place: int) -> None:
+    """Flips a bit of a file, which damages or mends it."""
+    content = bytearray(Path(path).read_bytes())
+    content[place] ^= 1
+    write_anew(Path(path), content)
 
 
 WBITS = {"GZIP": 31, "ZLIB": 15}

@@ -6,6 +6,7 @@ import pytest
 
 import tfwire as tfw
 from helpers.arrow.structs import rows_of_batch
+from helpers.reading import flip_byte
 from tfwire._interface.partitions import (
     count_records,
     fitting_batch_size,
@@ -39,12 +40,6 @@ def values(partition, batch_size=7, on_corrupt="raise", **options):
 
 def all_values(partitions, **options):
     return [value for partition in partitions for value in values(partition, **options)]
-
-
-def flip(path, offset):
-    data = bytearray(path.read_bytes())
-    data[offset] ^= 1
-    path.write_bytes(data)
 
 
 @pytest.mark.parametrize("size", [1, 30, 100, 1000, 4096, 10**9])
@@ -129,7 +124,7 @@ def test_an_empty_file_is_a_partition_without_records(tmp_path):
 def test_the_error_at_damage_names_the_place_in_the_file(indexed):
     offsets = tfw.RecordIndex.load(indexed).offsets
     partitions = plan_partitions(indexed, partition_bytes=2000)
-    flip(indexed, int(offsets[90]) + 14)
+    flip_byte(indexed, int(offsets[90]) + 14)
     (part,) = (p for p in partitions if p.start.offset <= offsets[90] < p.stop)
     for read in values, lambda part: count_records(part._replace(num_records=None)):
         with pytest.raises(tfw.DataLossError) as caught:
@@ -143,7 +138,7 @@ def test_the_error_at_damage_names_the_place_in_the_file(indexed):
 def test_damage_is_skipped_within_its_partition(indexed):
     offsets = tfw.RecordIndex.load(indexed).offsets
     partitions = plan_partitions(indexed, partition_bytes=2000, on_corrupt="skip")
-    flip(indexed, int(offsets[90]) + 14)
+    flip_byte(indexed, int(offsets[90]) + 14)
     assert all(part.num_records is None for part in partitions)
     expected = [i for i in range(NUM_RECORDS) if i != 90]
     assert all_values(partitions, on_corrupt="skip") == expected

@@ -8,6 +8,7 @@ import pytest
 
 import tfwire as tfw
 from helpers.paths import GOLDEN
+from helpers.reading import flip_byte
 from tfwire import train
 from tfwire.arrow import open_reader
 
@@ -198,9 +199,7 @@ def test_a_file_object_that_holds_no_examples_is_named(tmp_path):
 def test_damage_may_be_left_out(tmp_path):
     path = tmp_path / "damaged"
     tfw.write_records(path, [{"a": 1}, {"a": 2}, {"b": 0.5}])
-    data = bytearray(path.read_bytes())
-    data[13] ^= 1
-    path.write_bytes(data)
+    flip_byte(path, 13)
     with pytest.raises(tfw.DataLossError):
         tfw.infer_schema(path)
     with pytest.warns(tfw.TfwireWarning, match="1 damaged region"):

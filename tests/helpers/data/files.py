@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 
 import tfwire as tfw
+from helpers.reading import flip_byte
 
 SPEC: dict[Any, Any] = {"n": tfw.FixedLenFeature([], tfw.int64)}
 RECORDS = tfw.encode_columns({"n": range(1000)})
@@ -50,12 +51,6 @@ class NumberedFiles:
     def flip(self, number: int) -> None:
         """Flips a bit in the payload of a plain record, which damages or mends it."""
         flip_byte(*self._places[number])
-
-
-def flip_byte(path: str, place: int) -> None:
-    content = bytearray(Path(path).read_bytes())
-    content[place] ^= 1
-    Path(path).write_bytes(content)
 
 
 def flat(element: Any) -> list[int]:
