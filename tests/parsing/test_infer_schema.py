@@ -1,7 +1,6 @@
 """infer_schema: the specification that parses given files, as a dict and as code."""
 
 import io
-import struct
 
 import numpy as np
 import pytest
@@ -9,25 +8,16 @@ import pytest
 import tfwire as tfw
 from helpers.paths import GOLDEN
 from helpers.reading import flip_byte
+from helpers.reference import file_of
 from tfwire import train
 from tfwire.arrow import open_reader
 
 pytestmark = pytest.mark.short_strings
 
-MASK_DELTA = 0xA282EAD8
-
 
 def write(path, records):
-    """Records framed with their checksums, by the plainest means."""
-    with open(path, "wb") as file:
-        for record in records:
-            length = struct.pack("<Q", len(record))
-            file.write(length + crc(length) + record + crc(record))
+    path.write_bytes(file_of(records))
     return path
-
-
-def crc(data):
-    return struct.pack("<I", tfw.checksum.masked_crc32c(data))
 
 
 def write_rows(path, rows):

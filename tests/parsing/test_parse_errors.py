@@ -87,7 +87,7 @@ MISFITS = [
 
 
 @pytest.mark.parametrize(("feature", "bad", "expected", "message"), MISFITS)
-def test_a_failure_in_a_batch_names_the_record(feature, bad, expected, message):
+def test_a_failure_says_what_it_is_and_in_a_batch_the_record(feature, bad, expected, message):
     """Records without the feature that is optional, or with a default, stand around the bad one."""
     good = one(a=[1, 2]) if feature is PAIR else one(a=1) if feature is INT else None
     if good is None:
@@ -95,10 +95,6 @@ def test_a_failure_in_a_batch_names_the_record(feature, bad, expected, message):
     error = error_of(tfw.parse_example, [good, good, bad, good, bad], {"a": feature})
     assert (2, *expected) == attributes(error)
     assert f"record 2: {message}" == str(error)
-
-
-@pytest.mark.parametrize(("feature", "bad", "expected", "message"), MISFITS)
-def test_a_failure_of_a_single_message_says_the_same(feature, bad, expected, message):
     error = error_of(tfw.parse_single_example, bad, {"a": feature})
     assert (None, *expected) == attributes(error)
     assert message == str(error)

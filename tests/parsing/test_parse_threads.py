@@ -10,6 +10,7 @@ from hypothesis import given, strategies as st
 
 import tfwire as tfw
 from cases.results import plain_dict
+from helpers.reference import file_of
 from tfwire._parsing import file_units
 from tfwire._records.reading import unit_block
 
@@ -49,7 +50,7 @@ def files(draw):
         number += count
         if count and draw(st.integers(0, 3)) == 0:
             records[draw(st.integers(0, count - 1))] = BAD
-        content = bytearray(b"".join(framed(r) for r in records))
+        content = bytearray(file_of(records))
         if content and draw(st.integers(0, 2)) == 0:
             content[draw(st.integers(0, len(content) - 1))] ^= 1 << draw(st.integers(0, 7))
         if content and draw(st.integers(0, 3)) == 0:
@@ -57,12 +58,6 @@ def files(draw):
         compressed = draw(st.booleans())
         contents.append((bytes(content), compressed))
     return contents
-
-
-def framed(payload):
-    length = len(payload).to_bytes(8, "little")
-    header = length + tfw.checksum.masked_crc32c(length).to_bytes(4, "little")
-    return header + payload + tfw.checksum.masked_crc32c(payload).to_bytes(4, "little")
 
 
 def everything(paths, batch_size, num_threads, **options):
@@ -118,7 +113,7 @@ def test_batches_of_a_pipe_do_not_wait_for_others(num_threads):
     """Of regular files several are made in one go; the writer of a pipe may be slow."""
     readable, writable = os.pipe()
     with os.fdopen(readable, "rb", 0) as source, os.fdopen(writable, "wb", 0) as sink:
-        sink.write(b"".join(framed(record(n)) for n in range(12)))
+        sink.write(file_of([record(n) for n in range(12)]))
         batches = tfw.Parser(FEATURES).parse_file(source, 4, num_threads=num_threads)
         for first in (0, 4, 8):
             assert list(range(first, first + 4)) == next(batches)["n"].tolist()

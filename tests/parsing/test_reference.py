@@ -6,7 +6,7 @@ from __future__ import annotations
 import math
 
 import pytest
-from hypothesis import given
+from hypothesis import given, strategies as st
 
 import tfwire as tfw
 from cases import reference
@@ -24,14 +24,14 @@ def same(expected, found):
     return found["error"] == "ParseError"
 
 
-@given(case=cases(odd=False))
-def test_usual_messages(case):
-    expected, found = reference.answer(case), answer(case)
-    assert same(expected, found), f"expected {expected}, found {found}"
-
-
-@given(case=cases(odd=True))
-def test_odd_and_damaged_messages(case):
+@pytest.mark.parametrize(
+    "messages",
+    [cases(odd=False), cases(odd=True), sequence_cases()],
+    ids=["usual", "odd and damaged", "SequenceExamples"],
+)
+@given(data=st.data())
+def test_random_messages(messages, data):
+    case = data.draw(messages)
     expected, found = reference.answer(case), answer(case)
     assert same(expected, found), f"expected {expected}, found {found}"
 
@@ -43,12 +43,6 @@ def test_a_damaged_part_is_not_mended_by_the_next():
         submessage(data, 1)
     with pytest.raises(tfw.ParseError, match=r"malformed|leaves"):
         tfw.decode_example(data)
-
-
-@given(case=sequence_cases())
-def test_sequence_examples(case):
-    expected, found = reference.answer(case), answer(case)
-    assert same(expected, found), f"expected {expected}, found {found}"
 
 
 # ---- Beside protobuf -------------------------------------------------------------------------

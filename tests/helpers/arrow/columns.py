@@ -9,27 +9,8 @@ from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
-from cffi import FFI
 
-ffi = FFI()
-ffi.cdef("""
-struct ArrowSchema {
-    const char *format; const char *name; const char *metadata; int64_t flags; int64_t n_children;
-    struct ArrowSchema **children; struct ArrowSchema *dictionary;
-    void (*release)(struct ArrowSchema *); void *private_data;
-};
-struct ArrowArray {
-    int64_t length; int64_t null_count; int64_t offset; int64_t n_buffers; int64_t n_children;
-    const void **buffers; struct ArrowArray **children; struct ArrowArray *dictionary;
-    void (*release)(struct ArrowArray *); void *private_data;
-};
-struct ArrowArrayStream {
-    int (*get_schema)(struct ArrowArrayStream *, struct ArrowSchema *out);
-    int (*get_next)(struct ArrowArrayStream *, struct ArrowArray *out);
-    const char *(*get_last_error)(struct ArrowArrayStream *);
-    void (*release)(struct ArrowArrayStream *); void *private_data;
-};
-""")
+from helpers.arrow.structs import ffi
 
 NUMBERS = {"c": "i1", "C": "u1", "s": "i2", "S": "u2", "i": "i4", "I": "u4", "l": "i8", "L": "u8"}
 NUMBERS |= {"e": "f2", "f": "f4", "g": "f8"}

@@ -10,6 +10,7 @@ from cffi import FFI
 
 import tfwire as tfw
 from helpers.paths import CSRC
+from helpers.reading import flip_byte
 
 ffi = FFI()
 _header = (CSRC / "arrow" / "abi.h").read_text(encoding="ascii")
@@ -216,10 +217,5 @@ def written(tmp_path, rows, name="data", **options):
 
 def damage(path, number):
     """Flips a bit in the payload of a record."""
-    with open(path, "r+b") as file:
-        for _, index, offset, _ in list(tfw.read_records(path).with_positions()):
-            if index == number:
-                file.seek(offset + 12)
-                byte = file.read(1)[0]
-                file.seek(offset + 12)
-                file.write(bytes([byte ^ 1]))
+    places = tfw.read_records(path).with_positions()
+    flip_byte(path, next(offset + 12 for _, index, offset, _ in places if index == number))
