@@ -207,7 +207,10 @@ static PyObject *dict_of(decoder *d, size_t begin, size_t end, size_t first) {
         const tfwi_value *value = &d->decoded.values.of[i];
         const bool is_list = value->kind == TFWI_STEPS;
         PyObject *name = name_of(d, value, place);
-        PyObject *object = name == NULL ? NULL : is_list ? list_of_steps(d, value) : object_of(d, value);
+        PyObject *object = NULL;
+        if (name != NULL) {
+            object = is_list ? list_of_steps(d, value) : object_of(d, value);
+        }
         if (object == NULL || PyDict_SetItem(dict, name, object) != 0) {
             Py_CLEAR(dict);
         }
