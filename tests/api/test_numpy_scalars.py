@@ -24,33 +24,11 @@ INTEGERS = tfw.SparseTensor(np.array([[0, 0]]), np.array([1]), np.array([2, 2]))
 FLOATS = INTEGERS._replace(values=np.array([1.5], np.float32))
 
 # Numbers at the edges of their types, and numbers that no integer is.
-NUMBERS = [
-    np.int8(3),
-    np.int8(-1),
-    np.int8(127),
-    np.uint8(200),
-    np.int16(-3),
-    np.uint64(3),
-    np.uint64(2**64 - 1),
-    np.int64(2**63 - 1),
-    np.int64(-(2**63)),
-    np.bool_(True),
-    np.float16(60000),
-    np.float32(3),
-    np.float64(1e300),
-    np.float64(np.nan),
-    np.longdouble("1e400"),
-    np.complex64(1),
-    np.array(3),
-    np.array([3]),
-    np.array(3.5),
-    np.array(1j),
-    1e300,
-    5e-324,
-    math.inf,
-    2**63,
-    10**400,
-]
+NUMBERS = [np.int8(3), np.int8(-1), np.int8(127), np.uint8(200), np.int16(-3), np.uint64(3)]
+NUMBERS += [np.uint64(2**64 - 1), np.int64(2**63 - 1), np.int64(-(2**63)), np.bool_(True)]
+NUMBERS += [np.float16(60000), np.float32(3), np.float64(1e300), np.float64(np.nan)]
+NUMBERS += [np.longdouble("1e400"), np.complex64(1), np.array(3), np.array([3]), np.array(3.5)]
+NUMBERS += [np.array(1j), 1e300, 5e-324, math.inf, 2**63, 10**400]
 
 
 def sparse(index, size):
@@ -152,18 +130,8 @@ def outcome(call, number):
         return type(error)
 
 
-WITH_INTEGERS = [
-    "a row of a column",
-    "a row of rows",
-    "rows of a column",
-    "a ragged row",
-    "shape",
-    "max_padding",
-    "fixed_length",
-    "crc32c",
-    "mask_crc",
-    "base64_crc32c",
-]
+WITH_INTEGERS = ["a row of a column", "a row of rows", "rows of a column", "a ragged row", "shape"]
+WITH_INTEGERS += ["max_padding", "fixed_length", "crc32c", "mask_crc", "base64_crc32c"]
 
 
 TAKING_ARRAYS = {"a row of a column", "a row of rows", "a ragged row"}  # of rows

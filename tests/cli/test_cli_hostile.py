@@ -24,22 +24,8 @@ from tfwire import train
 
 # What a terminal obeys or does not show, and what text formats escape.
 PIECES = ["\x1b[31m", "\x1b]0;t\x07", "\r", "\n", "\x9b2J", "\u202e", "\u2066", "\u200b", "\u2028"]
-PIECES += [
-    "\x00",
-    "\x7f",
-    "\\",
-    '"',
-    "'",
-    "{",
-    "é",
-    "東",
-    "😀",
-    "a",
-    "key",
-    "%s",
-    "\ufeff",
-    "\ue000",
-]
+PIECES += ["\x00", "\x7f", "\\", '"', "'", "{", "é", "東", "😀", "a", "key", "%s"]
+PIECES += ["\ufeff", "\ue000"]
 
 # Bytes that a command may print for each byte of the uncompressed file, and besides. The worst are
 # empty steps of a feature list as text: 24 characters for 2 bytes.

@@ -90,17 +90,9 @@ def test_raw_records_do_not_reach_a_terminal(path, capsys):
 
 
 NAME = "東京é\x1b"
-IN_LOCALES = [
-    ["info", NAME],
-    ["info", "--json", NAME],
-    ["head", NAME],
-    ["cat", "--format", "json", NAME],
-    ["verify", "--json", NAME],
-    ["count", "missing é", NAME],
-    ["--help"],
-    ["verify", "--help"],
-    ["nonsense é"],
-]
+IN_LOCALES = [["info", NAME], ["info", "--json", NAME], ["head", NAME], ["verify", "--json", NAME]]
+IN_LOCALES += [["cat", "--format", "json", NAME], ["count", "missing é", NAME]]
+IN_LOCALES += [["--help"], ["verify", "--help"], ["nonsense é"]]
 
 
 def check_shown(words, status, shown, encoding="utf-8"):
@@ -175,16 +167,9 @@ def test_the_c_locale(path):
 # ---- Interrupts ----------------------------------------------------------------------------------
 
 
-INTERRUPTED = [
-    ["info", "fifo"],
-    ["cat", "-"],
-    ["repair", "-", "out"],
-    ["verify", "fifo", "fifo", "--same-as", "fifo"],
-    ["merge", "fifo", "-o", "out"],
-    ["repair", "fifo", "out"],
-    ["cat", "--follow", "in"],
-    ["bench", "in", "--seconds", "1000"],
-]
+INTERRUPTED = [["info", "fifo"], ["cat", "-"], ["repair", "-", "out"], ["repair", "fifo", "out"]]
+INTERRUPTED += [["verify", "fifo", "fifo", "--same-as", "fifo"], ["merge", "fifo", "-o", "out"]]
+INTERRUPTED += [["cat", "--follow", "in"], ["bench", "in", "--seconds", "1000"]]
 
 
 @pytest.mark.unsanitized("starts processes")

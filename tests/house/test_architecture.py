@@ -439,13 +439,8 @@ def test_private_constants_of_one_name_have_one_value():
 def test_neighbours_are_not_imported_by_the_core():
     """Optional packages are imported inside functions only; protobuf in the modules made of it,
     which are imported only where messages are used; a neighbour in the module of its name."""
-    made_of_protobuf = {
-        "_examples/protobuf.py",
-        "train.py",
-        "_examples/json_examples.py",
-        "_parsing/schema_files.py",
-        "_parsing/schema_pbtxt.py",
-    }
+    made_of_protobuf = {"_examples/protobuf.py", "_examples/json_examples.py", "train.py"}
+    made_of_protobuf |= {"_parsing/schema_files.py", "_parsing/schema_pbtxt.py"}
     optional = {"tensorflow", "torch", "grain", "pyarrow", "fsspec", "PIL", "google", "jax", "isal"}
     optional |= {"datasets"}
     for path in PACKAGE.rglob("*.py"):

@@ -306,17 +306,8 @@ def test_every_block_of_code_is_run():
     """Python by the tests here, in tests/neighbours and tests/engines, the sessions of docs/api by
     test_docstrings; commands of the shell are those of tests/fuzz."""
     run = {"README.md", "arrow.md", "damage.md", "datasets.md", "integrity.md", "porting.md"}
-    run |= {
-        "beam.md",
-        "huggingface.md",
-        "ray.md",
-        "recipes-tables.md",
-        "remote.md",
-        "spark.md",
-        "training.md",
-        "viewer.md",
-        "writing.md",
-    }
+    run |= {"beam.md", "huggingface.md", "ray.md", "recipes-tables.md", "remote.md", "spark.md"}
+    run |= {"training.md", "viewer.md", "writing.md"}
     run |= {Path(page).name for page in PRINTING}
     kinds = {
         (page.name, kind)

@@ -39,14 +39,8 @@ def cache(tmp_path, monkeypatch):
 @both
 def test_data_files_as_users_give_them(files, read):
     folder = Path(files[0]).parent
-    for given in (
-        files,
-        tuple(files),
-        f"{folder}/part-*",
-        [f"{folder}/part-[0-9]"],
-        folder / "*",
-        b"%b/p*" % bytes(folder),
-    ):
+    patterns = f"{folder}/part-*", [f"{folder}/part-[0-9]"], folder / "*", b"%b/p*" % bytes(folder)
+    for given in (files, tuple(files), *patterns):
         assert EXPECTED == list(read(given))
     assert EXPECTED == list(read([{"split": "all_of_them", "path": files}], split="all_of_them"))
     splits = {"train": files[:2], "test": files[2], "none": f"{folder}/part-0"}

@@ -23,30 +23,11 @@ class Teller:
 
 
 TELL = Teller()
-OTHERS = [
-    None,
-    0,
-    1.5,
-    2**70,
-    b"",
-    b"x" * 300,
-    "text",
-    "\ud800",
-    [],
-    [1],
-    [[1], [2, 3]],
-    {},
-    {"a": 1},
-]
+OTHERS = [None, 0, 1.5, 2**70, b"", b"x" * 300, "text", "\ud800", [], [1], [[1], [2, 3]], {}]
+OTHERS += [{"a": 1}]
 OTHERS += [np.arange(5), np.zeros((3, 0)), np.array([b"x", b"yz"], object), np.float32(1), (1, 2)]
-OTHERS += [
-    np.ones((2, 3), np.float32),
-    bytearray(b"abc"),
-    True,
-    1j,
-    object(),
-    np.array(["a", "bc"]),
-]
+OTHERS += [np.ones((2, 3), np.float32), bytearray(b"abc"), True, 1j, object()]
+OTHERS += [np.array(["a", "bc"])]
 
 
 class Array(np.ndarray):

@@ -362,32 +362,13 @@ FUNCTIONS = {
 }
 
 # Methods of writers, which open a file before they are called.
-OPENING = {
-    "write",
-    "write_many",
-    "write_columns",
-    "ShardedWriter.write",
-    "ShardedWriter.write_many",
-}
+OPENING = {"write", "write_many", "write_columns"}
+OPENING |= {"ShardedWriter.write", "ShardedWriter.write_many"}
 
 # What the library makes itself, or leaves to protobuf: the arguments are no user's.
-RESULTS = {
-    "ArrowReader",
-    "Dataset",
-    "DatasetIterator",
-    "FileReport",
-    "FlippedBit",
-    "FlippedBits",
-    "InferredSchema",
-}
-RESULTS |= {
-    "RaggedTensor",
-    "Receipt",
-    "RecordBatch",
-    "RecordIndex",
-    "RecordIndex.check",
-    "RecordIterator",
-}
+RESULTS = {"ArrowReader", "Dataset", "DatasetIterator", "FileReport", "FlippedBit", "FlippedBits"}
+RESULTS |= {"InferredSchema", "RaggedTensor", "Receipt", "RecordBatch", "RecordIndex"}
+RESULTS |= {"RecordIndex.check", "RecordIterator"}
 RESULTS |= {"RecordPosition", "RepairReport", "SkippedRegion", "SkippedRegions", "SparseTensor"}
 RESULTS |= {"SkippedRegions.add", "SkippedRegions.first", "TornTail"}
 RESULTS |= {"BytesList", "Example", "Feature", "FeatureList", "FeatureLists", "Features"}
