@@ -17,8 +17,10 @@ import pytest
 
 import tfwire as tfw
 from helpers.command import ENVIRONMENT
+from helpers.data.iterators_with_threads import within_limit
 from helpers.reading import Bytes, open_files
 from helpers.reference import file_of
+from helpers.threads import Consumer, wait_for
 from tfwire._records.files.byte_sources import SectionSource
 
 RECORDS = [b"record %d" % i * (i % 50) for i in range(200)]
@@ -200,7 +202,7 @@ def test_a_file_object_that_comes_back_to_its_reader_is_told():
 
 
 def test_closing_does_not_wait_for_ever_for_a_read_of_a_file_object():
-    reached, go, met = threading.Event(), threading.Event(), []
+    reached, go = threading.Event(), threading.Event()
 
     class Stuck(Bytes):
         def readinto(self, buffer):
@@ -208,23 +210,14 @@ def test_closing_does_not_wait_for_ever_for_a_read_of_a_file_object():
             assert go.wait(30)
             return super().readinto(buffer)
 
-    def read():
-        with pytest.raises(ValueError, match="closed"):
-            next(records)
-        met.append(True)
-
     records = tfw.read_records(Stuck(DATA))
-    reader, closer = threading.Thread(target=read), threading.Thread(target=records.close)
-    reader.start()
+    consumer = Consumer(records)
     assert reached.wait(30)
-    closer.start()
-    closer.join(20)
-    ended = not closer.is_alive()
+    within_limit(records.close)
     go.set()
-    reader.join(30)
-    assert ended
-    assert [True] == met
-    assert (0, 0) == records.position
+    consumer.join()
+    assert "closed" in str(consumer.error)
+    assert ([], (0, 0)) == (consumer.found, records.position)
 
 
 def test_a_position_after_an_interrupt_passes_over_no_record():
@@ -250,24 +243,12 @@ def test_closing_ends_the_wait_for_a_pipe(tmp_path):
     writer = os.open(tmp_path / "pipe", os.O_RDWR)
     os.write(writer, DATA)
     records = tfw.read_records(tmp_path / "pipe")
-    assert RECORDS == [next(records) for _ in RECORDS]
-    outcome = []
-    thread = threading.Thread(target=lambda: outcome.append(_outcome(records)))
-    thread.start()
-    thread.join(0.05)
-    assert thread.is_alive()
-    records.close()
-    thread.join(20)
-    assert not thread.is_alive()
-    assert [ValueError] == outcome
+    consumer = Consumer(records)
+    assert wait_for(lambda: RECORDS == consumer.found)
+    within_limit(records.close)
+    consumer.join()
+    assert isinstance(consumer.error, ValueError)
     os.close(writer)
-
-
-def _outcome(records):
-    try:
-        return next(records)
-    except Exception as error:
-        return type(error)
 
 
 def test_a_pipe_that_is_not_waited_for_leaves_nothing_open(tmp_path):

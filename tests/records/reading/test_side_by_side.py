@@ -12,7 +12,7 @@ import pytest
 
 import tfwire as tfw
 from helpers.reference import file_of
-from helpers.threads import nothing_left
+from helpers.threads import Consumer, nothing_left, threads_of_tfwire, wait_for
 from tfwire._base.parallel_map import ParallelMap
 
 THREADS = [1, 2, 8]
@@ -122,23 +122,17 @@ def test_closing_ends_a_verification_between_two_steps(paths, threads, monkeypat
         closed.wait(30)
 
     reports = tfw.verify_files([paths[3]] * 20, progress=progress, num_threads=threads)
-    found = []
-    consumer = threading.Thread(target=lambda: found.extend(reports), daemon=True)
-    consumer.start()
+    consumer = Consumer(reports)
     assert begun.wait(30)
     closer = threading.Thread(target=reports.close, daemon=True)
     closer.start()
-    while not reports._tasks.stopped.is_set():
-        closed.wait(0.001)
+    assert wait_for(reports._tasks.stopped.is_set)
     closed.set()
     closer.join(30)
-    consumer.join(30)
-    assert not consumer.is_alive()
+    consumer.join()
     assert not closer.is_alive()
-    for thread in threading.enumerate():
-        if thread.name.startswith("tfwire"):
-            thread.join(30)
-    assert [] == found
+    assert wait_for(lambda: not threads_of_tfwire())
+    assert [] == consumer.found
     assert len(steps) <= threads
 
 

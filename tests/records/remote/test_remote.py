@@ -19,7 +19,7 @@ import tfwire as tfw
 from helpers.marks import FORKS_BESIDE_THREADS
 from helpers.processes.forks import forked
 from helpers.remote.object_server import RECORDS, file_of
-from helpers.threads import wait_for
+from helpers.threads import Consumer, wait_for
 from tfwire import arrow
 from tfwire._records.files.urls import ObjectPath
 from tfwire._records.remote import read_ahead
@@ -140,14 +140,6 @@ def test_an_empty_object_has_no_records(server):
 def test_objects_as_long_as_their_ranges(server, extra):
     server.add("/even", file_of([bytes(200_000 - 16 + extra)]))
     assert [200_000 - 16 + extra] == list(map(len, tfw.read_records(server.url("/even"))))
-
-
-def test_reading_goes_on_at_a_position(server):
-    records = tfw.read_records(server.url("/a"))
-    first = [next(records) for _ in range(7)]
-    again = tfw.read_records(server.url("/a"), start=records.position)
-    assert RECORDS == first + list(again)
-    records.close()
 
 
 def test_every_reader_takes_a_url(server, tmp_path):
@@ -273,23 +265,12 @@ def test_closing_ends_a_wait(server, monkeypatch):
     server.faults = lambda path, begin, end: hold.wait(60) and None if begin else None
     server.lock = contextlib.nullcontext()  # the server waits in faults
     records = tfw.read_records(server.url("/a"))
-    found = []
-
-    def read():
-        try:
-            for record in iter(records.__next__, None):
-                found.append(record)
-        except ValueError as error:
-            found.append(str(error))
-
-    reader = threading.Thread(target=read)
-    reader.start()
-    assert wait_for(lambda: len(server.ranges) >= 2 and found)
+    consumer = Consumer(records)
+    assert wait_for(lambda: len(server.ranges) >= 2 and consumer.found)
     records.close()
     hold.set()
-    reader.join(30)
-    assert not reader.is_alive()
-    assert "closed" in found[-1]
+    consumer.join()
+    assert "closed" in str(consumer.error)
 
 
 @FORKS_BESIDE_THREADS
@@ -350,20 +331,17 @@ def test_an_object_path_survives_pickling():
     assert (path, path.options, path.path) == (again, again.options, again.path)
 
 
-def test_caches_and_archives_are_read(tmp_path):
-    tfw.write_records("memory://set/a", RECORDS, "GZIP")
-    url = "simplecache::memory://set/a"
-    options = {"simplecache": {"cache_storage": str(tmp_path / "cache")}}
-    assert RECORDS == list(tfw.read_records(url, storage_options=options))
+def test_archives_are_read(tmp_path):
     with zipfile.ZipFile(tmp_path / "x.zip", "w") as archive:
         archive.writestr("b", file_of(RECORDS))
     assert RECORDS == list(tfw.read_records(f"zip://b::file://{tmp_path}/x.zip"))
 
 
-def test_a_directory_is_refused():
+@pytest.mark.parametrize("read", [tfw.read_records, tfw.TFRecordFile])
+def test_a_directory_is_refused(read):
     tfw.write_records("memory://set/a", [b"x"])
     with pytest.raises(IsADirectoryError, match="memory://set"):
-        list(tfw.read_records("memory://set"))
+        list(read("memory://set"))
 
 
 def test_unknown_protocols_and_options_name_the_url():

@@ -341,15 +341,6 @@ def test_threads_and_forked_processes_share_an_object(server, tmp_path, path):
     assert forked(lambda: [RECORDS[3], RECORDS[300]] == records[[3, 300]])()
 
 
-def test_caches_and_directories(tmp_path):
-    tfw.write_records("memory://set/a", RECORDS)
-    options = {"simplecache": {"cache_storage": str(tmp_path / "cache")}}
-    url = "simplecache::memory://set/a"
-    assert RECORDS[7] == tfw.TFRecordFile(url, storage_options=options)[7]
-    with pytest.raises(IsADirectoryError, match="memory://set"):
-        tfw.TFRecordFile("memory://set")
-
-
 # ---- Many objects -------------------------------------------------------------------------------
 
 
