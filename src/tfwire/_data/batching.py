@@ -14,15 +14,7 @@ from tfwire._data.element_sources import Records
 from tfwire._data.pipeline import Pipeline, check_dataset
 from tfwire._data.prefetch import MOST_GIVEN, AheadCursor, Drawn, draw, mapped, resumed
 from tfwire._data.shuffle import Shuffle
-from tfwire._data.stages import (
-    Cursor,
-    Derived,
-    GatheringElements,
-    MapCursor,
-    Shard,
-    Stage,
-    Through,
-)
+from tfwire._data.stages import Cursor, Derived, GatheringElements, MapCursor, Shard, Stage, Through
 from tfwire._data.structure import (
     as_shapes,
     batched_text,

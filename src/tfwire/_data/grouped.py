@@ -13,12 +13,7 @@ from tfwire._base.arguments import boolean, check_callable, check_type, integer,
 from tfwire._data.pipeline import Element, Pipeline
 from tfwire._data.prefetch import Replayed, defer, stage_elements
 from tfwire._data.stages import Stage
-from tfwire._data.structure import (
-    MAX_PADDING,
-    check_padding,
-    pad_and_stack,
-    stack_elements,
-)
+from tfwire._data.structure import MAX_PADDING, check_padding, pad_and_stack, stack_elements
 
 if TYPE_CHECKING:
     from tfwire._data.dataset import Dataset

@@ -39,10 +39,7 @@ from tfwire._data.element_sources import Records as Records
 from tfwire._data.grouped import Intact as Intact, group_by_window as group_by_window
 from tfwire._data.indexed_records import check_rule as check_rule
 from tfwire._data.iterator import Epochs as Epochs, iterate as iterate
-from tfwire._data.packed_records import (
-    in_memory as in_memory,
-    size_in_memory as size_in_memory,
-)
+from tfwire._data.packed_records import in_memory as in_memory, size_in_memory as size_in_memory
 from tfwire._data.permutations import as_key as as_key, draws as draws
 from tfwire._data.prefetch import Replayed as Replayed, stage_elements as stage_elements
 from tfwire._data.stages import (

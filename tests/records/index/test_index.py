@@ -191,7 +191,7 @@ def test_processes_that_fork_share_no_position(file):
         return RECORDS == [records[i] for i in range(40)] == list(many)
 
     # As another thread might have it at this moment.
-    lock = getattr(records._records, "_lock", contextlib.nullcontext())
+    lock = getattr(records._kept, "_lock", contextlib.nullcontext())
     with lock:
         ended = forked(read)
     assert RECORDS == list(records)

@@ -38,6 +38,7 @@ class _Records:
     """The sequence interface of TFRecordFile and TFRecordFiles."""
 
     _count: int
+    _kept: Any  # what is open; None: closed
 
     @property
     @abstractmethod
@@ -137,13 +138,13 @@ class _Records:
         """The first records as a table, for notebooks; None if they are closed."""
         return None if self._is_closed else html_of(self)
 
-    @property
-    @abstractmethod
-    def _is_closed(self) -> bool: ...
-
-    @abstractmethod
     def close(self) -> None:
-        """Closes the file. Closing again is allowed; calls in progress go on."""
+        """Closes the file, or the files. Closing again is allowed; calls in progress go on."""
+        self._kept = None
+
+    @property
+    def _is_closed(self) -> bool:
+        return self._kept is None
 
     def __enter__(self: R) -> R:
         return self
@@ -187,6 +188,8 @@ class TFRecordFile(_Records):
         3 b'goat' [b'goat', b'cat']
     """
 
+    _kept: FileAccess | StreamAccess | RemoteAccess | None
+
     def __init__(
         self,
         path: AnyPath,
@@ -212,16 +215,15 @@ class TFRecordFile(_Records):
             )
         self._count = len(index)
         known = check_index(index, source)
-        self._records: FileAccess | StreamAccess | RemoteAccess | None
         if index.compression:
-            self._records = StreamAccess(source, index.compression, offsets)
+            self._kept = StreamAccess(source, index.compression, offsets)
         elif isinstance(source, RemoteFile):
-            self._records = RemoteAccess(source, offsets, known)
+            self._kept = RemoteAccess(source, offsets, known)
         else:
-            self._records = FileAccess(source, offsets, known)
+            self._kept = FileAccess(source, offsets, known)
 
     def _access(self) -> FileAccess | StreamAccess | RemoteAccess:
-        records = self._records
+        records = self._kept
         if records is None:
             raise ValueError(f"{self._name}: the file is closed")
         return records
@@ -231,7 +233,7 @@ class TFRecordFile(_Records):
         return show_path(self.path)
 
     def _one(self, number: int) -> bytes:
-        records = self._records  # as _access, which takes longer to call
+        records = self._kept  # as _access, which takes longer to call
         return records.one(number) if records is not None else self._access().one(number)
 
     def _ascending(self, numbers: Array) -> Iterator[Sequence[bytes]]:
@@ -242,14 +244,6 @@ class TFRecordFile(_Records):
         for first in range(0, len(self), access.at_once):
             end = min(first + access.at_once, len(self))
             yield from access.many(np.arange(first, end, dtype=np.int64))
-
-    def close(self) -> None:
-        """Closes the file. Closing again is allowed; calls in progress go on."""
-        self._records = None
-
-    @property
-    def _is_closed(self) -> bool:
-        return self._records is None
 
     def __repr__(self) -> str:
         state = " closed" if self._is_closed else ""
@@ -283,6 +277,8 @@ class TFRecordFiles(_Records):
         ([b'four', b'one'], 32)
     """
 
+    _kept: OrderedDict[int, TFRecordFile] | None
+
     def __init__(
         self,
         paths: AnyPath | Iterable[AnyPath],
@@ -308,7 +304,7 @@ class TFRecordFiles(_Records):
         self._max_open_files = max_open_files
         self._ends = list(itertools.accumulate(map(len, self.indexes)))
         self._count = self._ends[-1] if self._ends else 0
-        self._open: OrderedDict[int, TFRecordFile] | None = OrderedDict()
+        self._kept = OrderedDict()
 
     def _file(self, number: int) -> TFRecordFile:
         """A file, open. A file that is no longer kept closes when the last call on it has ended.
@@ -316,7 +312,7 @@ class TFRecordFiles(_Records):
         There is no lock, which a signal handler or a fork could find held. Of two threads, both may
         open a file, and one of the two is kept.
         """
-        kept = self._open
+        kept = self._kept
         if kept is None:
             raise ValueError(f"{self._name}: the files are closed")
         file = kept.pop(number, None)
@@ -366,14 +362,6 @@ class TFRecordFiles(_Records):
     def _pieces(self) -> Iterator[Sequence[bytes]]:
         for number in range(len(self.paths)):
             yield from self._file(number)._pieces()
-
-    def close(self) -> None:
-        """Closes the files. Closing again is allowed; calls in progress go on."""
-        self._open = None
-
-    @property
-    def _is_closed(self) -> bool:
-        return self._open is None
 
     def __repr__(self) -> str:
         count, files = plural(len(self), "record"), plural(len(self.paths), "file")

@@ -21,14 +21,7 @@ from tfwire._base.arguments import boolean, integer, size_in_bytes
 from tfwire._base.errors import copied, public
 from tfwire._records.files.compression import either_word
 from tfwire._records.files.urls import ObjectPath, with_storage_options
-from tfwire._records.frames import (
-    Payloads,
-    as_record,
-    as_records,
-    chunks,
-    ends_of_payloads,
-    joined,
-)
+from tfwire._records.frames import Payloads, as_record, as_records, chunks, ends_of_payloads, joined
 from tfwire._records.reading.receipts import Receipt
 from tfwire._records.shards.shard_files import (
     LocalShards,
