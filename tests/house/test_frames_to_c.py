@@ -89,9 +89,10 @@ CALLS = {
     "dataset": (READ, 10, lambda path: list(tfw.TFRecordDataset([path]))),
     "map": (PARSE, 9, lambda path: list(tfw.TFRecordDataset([path]).batch(9).map(parsed))),
     "batch": (READ, 14, lambda path: list(tfw.TFRecordDataset([path]).batch(9).map(parsed))),
+    # The last is ``call``, which makes the error and checks it.
     "shuffle": (
         ("tfw_exchange", *PARSE),
-        10,
+        11,
         lambda path: list(tfw.TFRecordDataset([path]).shuffle(50).batch(9).map(parsed)),
     ),
 }
