@@ -2,7 +2,6 @@
 
 import copy
 import enum
-import importlib.util
 import os
 import pickle
 import subprocess
@@ -305,34 +304,6 @@ def test_to_dict_says_what_it_cannot_read():
 
 
 # ---- Other processes ----------------------------------------------------------------------------
-
-needs_tensorflow = pytest.mark.skipif(
-    importlib.util.find_spec("tensorflow") is None, reason="needs TensorFlow"
-)
-BOTH = """
-import random
-ours = train.Example(features=train.Features(feature={
-    str(i): train.Feature(float_list=train.FloatList(value=[i / 7])) for i in range(30)}))
-theirs = tf.train.Example(features=tf.train.Features(feature={
-    str(i): tf.train.Feature(float_list=tf.train.FloatList(value=[i / 7])) for i in range(30)}))
-wire = theirs.SerializeToString(deterministic=True)
-assert wire == ours.SerializeToString(deterministic=True)
-assert theirs == tf.train.Example.FromString(ours.SerializeToString())
-assert sorted(str(theirs).splitlines()) == sorted(str(ours).splitlines())
-one = tf.train.Feature(int64_list=tf.train.Int64List(value=[1]))
-assert str(one) == str(train.Feature(int64_list=one.int64_list))
-assert ours == train.Example(features=theirs.features)
-assert {"x": [1]} == train.to_dict(train.Example(features=train.Features(feature={"x": one})))
-assert train.FeatureList(feature=[one]).feature[0].int64_list.value == [1]
-assert train.to_dict(ours) == train.to_dict(theirs)
-"""
-
-
-@needs_tensorflow
-@pytest.mark.parametrize("first", ["import tensorflow as tf", "from tfwire import train"])
-def test_tensorflow_may_be_imported_before_or_after(first):
-    second = {"i": "from tfwire import train", "f": "import tensorflow as tf"}[first[0]]
-    run(f"{first}\n{second}\n{BOTH}")
 
 
 def test_the_pure_python_implementation_of_protobuf_works_too():

@@ -88,10 +88,21 @@ def test_tensorflows_messages_are_written_as_they_are(tmp_path):
 
 
 USE = """
-e = tfwire.train.Example(features=tfwire.train.Features(feature={"a": tfwire.int64_feature(3)}))
-t = tf.train.Example.FromString(e.SerializeToString())
-assert 3 == t.features.feature["a"].int64_list.value[0]
-assert e == tfwire.train.Example.FromString(t.SerializeToString())
+from tfwire import train
+ours = train.Example(features=train.Features(feature={
+    str(i): train.Feature(float_list=train.FloatList(value=[i / 7])) for i in range(30)}))
+theirs = tf.train.Example(features=tf.train.Features(feature={
+    str(i): tf.train.Feature(float_list=tf.train.FloatList(value=[i / 7])) for i in range(30)}))
+wire = theirs.SerializeToString(deterministic=True)
+assert wire == ours.SerializeToString(deterministic=True)
+assert theirs == tf.train.Example.FromString(ours.SerializeToString())
+assert sorted(str(theirs).splitlines()) == sorted(str(ours).splitlines())
+one = tf.train.Feature(int64_list=tf.train.Int64List(value=[1]))
+assert str(one) == str(train.Feature(int64_list=one.int64_list))
+assert ours == train.Example(features=theirs.features)
+assert {"x": [1]} == train.to_dict(train.Example(features=train.Features(feature={"x": one})))
+assert train.FeatureList(feature=[one]).feature[0].int64_list.value == [1]
+assert train.to_dict(ours) == train.to_dict(theirs)
 """
 
 
@@ -105,7 +116,7 @@ assert e == tfwire.train.Example.FromString(t.SerializeToString())
 )
 def test_tensorflow_may_be_imported_before_or_after(imports):
     """Both build the same protobuf messages; the pools must not collide in either order."""
-    subprocess.run([sys.executable, "-c", imports + USE], check=True, timeout=120)
+    subprocess.run([sys.executable, "-c", f"{imports}\n{USE}"], check=True, timeout=120)
 
 
 DTYPES = ["float32", "float64", "int32", "uint8", "int64", "bool", "complex64", "complex128",
