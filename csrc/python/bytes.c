@@ -4,6 +4,8 @@
 
 #ifdef TFW_PYTHON
 
+enum { TFWI_RECORD_ROOM = 1 << 15 }; /* for a record that is read by itself, on the stack */
+
 /* ---- Made ----------------------------------------------------------------------------------- */
 
 /* Puts the next string of the data into its place of the list; false, with an exception. */
@@ -49,6 +51,30 @@ PyObject *tfwi_bytes_of_offsets(PyObject *module, tfwi_arguments args, Py_ssize_
         begin = end;
     }
     return list;
+}
+
+/* fd, offset, size: the payload of the record that takes these bytes of a file, verified. None: it
+ * is longer than the room for it, does not verify, or cannot be read. */
+PyObject *tfwi_bytes_of_record(PyObject *module, tfwi_arguments args, Py_ssize_t arg_count) {
+    uint8_t room[TFWI_RECORD_ROOM];
+    const int32_t fd = (int32_t)PyLong_AsLong(args[0]);
+    const uint64_t offset = PyLong_AsUnsignedLongLong(args[1]);
+    const size_t size = tfwi_size(args[2]);
+    int status = TFW_NEED_SPACE;
+    (void)module, (void)arg_count;
+    if (PyErr_Occurred() != NULL) {
+        return NULL;
+    }
+    if (size <= sizeof room) {
+        Py_BEGIN_ALLOW_THREADS
+        status = tfw_read_record(fd, offset, size, room);
+        Py_END_ALLOW_THREADS
+    }
+    if (status != TFW_OK) {
+        Py_RETURN_NONE;
+    }
+    return PyBytes_FromStringAndSize((const char *)room + TFW_HEADER_SIZE,
+                                     (Py_ssize_t)(size - TFW_HEADER_SIZE - TFW_FOOTER_SIZE));
 }
 
 /* ---- Found in place ------------------------------------------------------------------------- */

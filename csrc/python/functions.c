@@ -11,6 +11,7 @@ static PyMethodDef functions[] = {
     FUNCTION("tfw_bytes_of_spans", tfwi_bytes_of_spans),
     FUNCTION("tfw_spans_of_bytes", tfwi_spans_of_bytes),
     FUNCTION("tfw_bytes_of_offsets", tfwi_bytes_of_offsets),
+    FUNCTION("tfw_read_record", tfwi_bytes_of_record),
     FUNCTION("tfw_new_rows", tfwi_new_rows),
     FUNCTION("tfw_encode_row", tfwi_encode_row),
     FUNCTION("tfw_encode_rows", tfwi_encode_rows),

@@ -28,6 +28,7 @@ tfwi_function tfwi_new_rows, tfwi_encode_row, tfwi_encode_rows;
 tfwi_function tfwi_bytes_of_spans;
 tfwi_function tfwi_spans_of_bytes;
 tfwi_function tfwi_bytes_of_offsets;
+tfwi_function tfwi_bytes_of_record;
 
 #else
 #include "tfwire_python.h" /* a file of C is not empty */

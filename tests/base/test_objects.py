@@ -110,6 +110,20 @@ def test_names_beyond_those_that_are_remembered():
     assert all(a is b for a, b in zip(*map(sorted, (shared[0], shared[2])), strict=True))
 
 
+def test_a_record_is_read_whole_or_not_at_all(tmp_path):
+    payload = bytes(range(100))
+    path = tmp_path / "a"
+    tfw.write_records(path, [payload, bytes(1 << 15)])
+    with path.open("rb") as file:
+        fd = file.fileno()
+        assert payload == objects.tfw_read_record(fd, 0, 116)
+        for other in [(0, 115), (1, 116), (0, 117), (0, 0), (116, (1 << 15) + 16), (1 << 40, 116)]:
+            assert objects.tfw_read_record(fd, *other) is None
+        with pytest.raises(OverflowError):
+            objects.tfw_read_record(fd, -1, 116)
+    assert objects.tfw_read_record(-1, 0, 116) is None
+
+
 def held_by(call):
     """How many blocks a call leaves behind, once what it remembers is there."""
     for _ in range(50):

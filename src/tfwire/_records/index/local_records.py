@@ -13,7 +13,7 @@ import numpy as np
 from tfwire._base import system
 from tfwire._base.errors import record_error
 from tfwire._base.iterator_threads import is_waited_for, turn_at
-from tfwire._base.native import ffi, lib, new_error
+from tfwire._base.native import ffi, lib, new_error, objects
 from tfwire._base.strings import strings_from_spans
 from tfwire._records.files.byte_sources import FileSource, read_at
 from tfwire._records.files.paths import Path
@@ -27,17 +27,14 @@ from tfwire._records.remote.random_ranges import RemoteFile
 Array = np.ndarray[Any, Any]
 
 _HEADER, _FOOTER, _OK = lib.TFW_HEADER_SIZE, lib.TFW_FOOTER_SIZE, lib.TFW_OK
-_read_record = lib.tfw_read_record
-# Memory that no thread reads into, each with a view of its bytes. A list's pop and append are
-# atomic.
-_rooms: list[tuple[Any, Any]] = []
+_read_record = objects.tfw_read_record
 
 _FETCH_BYTES = 1 << 18  # of records, which are copied while they are in the cache
 RECORDS_PER_FETCH = 4096
 
 # From this payload size, reading header and footer separately costs less than copying the payload
 # out of the whole record.
-_LONG_PAYLOAD_BYTES = 1 << 15
+_LONG_PAYLOAD_BYTES = (1 << 15) - FRAME
 
 # glibc returns free memory at the end of its heap to the system, by default from 128 KiB on. Each
 # list of records would then take its memory page fault by page fault. After a block with a mapping
@@ -77,17 +74,8 @@ class FileAccess:
             raise stale_at(self._path, number, "no record has its offsets")
         if length >= _LONG_PAYLOAD_BYTES:
             return self._long(number, begin, end)
-        try:
-            room, view = _rooms.pop()
-        except IndexError:
-            room = ffi.new("uint8_t[]", _LONG_PAYLOAD_BYTES + FRAME)
-            view = ffi.buffer(room)
-        try:
-            status = _read_record(fd, begin, end - begin, room)
-            payload: bytes = view[_HEADER : end - begin - _FOOTER]
-        finally:
-            _rooms.append((room, view))
-        if status != _OK:
+        payload: bytes | None = _read_record(fd, begin, end - begin)
+        if payload is None:
             return self._reread(number)
         if number >= self._layout.checked:
             self._check_number(number)
