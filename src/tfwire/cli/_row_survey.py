@@ -125,7 +125,6 @@ class _ColumnStatistics:
 
     def __init__(self) -> None:
         self.kinds: dict[str, Place] = {}  # with the first row
-        self.present = 0
         self.lists = False
         self.counts: tuple[int, int] = (1 << 63, 0)
         self.text = True
@@ -137,7 +136,6 @@ class _ColumnStatistics:
 
     def add(self, row: Place, value: RowValue, kind: str | None = None) -> None:
         """Adds the value of a row; its kind is that of its items unless it is given."""
-        self.present += 1
         items = value if isinstance(value, list) else [value]
         self.lists |= isinstance(value, list)
         self.counts = min(self.counts[0], len(items)), max(self.counts[1], len(items))
@@ -198,7 +196,6 @@ class RowSurvey:
         self.columns: dict[str, _ColumnStatistics] = {}
         self.num_rows = 0
         self.num_empty = 0
-        self.num_kindless = 0
 
     def add(
         self, place: Place, row: Mapping[str, RowValue], kinds: Mapping[str, str] | None = None
