@@ -71,10 +71,7 @@ def advice() -> list[str]:
     have tests of their own."""
     found = []
     for path in sorted(PACKAGE.rglob("*.py")):
-        if "compat" not in path.relative_to(PACKAGE).parts and path.name not in (
-            "completion.py",
-            "_walkthrough.py",
-        ):
+        if "compat" not in path.relative_to(PACKAGE).parts and path.name != "completion.py":
             found += [
                 text for text in texts(path) if re.search("[ (]", text) and REMEDY.search(text)
             ]
