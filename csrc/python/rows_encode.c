@@ -4,8 +4,10 @@
 
 #ifdef TFW_PYTHON
 
-#define MAX_KEYS 4096        /* that are remembered */
-#define SCRATCH_SIZE 1 << 20 /* for the message of a single row: unused pages take no memory */
+enum {
+    MAX_KEYS = 4096,       /* that are remembered */
+    SCRATCH_SIZE = 1 << 20 /* for the message of a single row: unused pages take no memory */
+};
 
 static const char capsule_name[] = "tfw_rows";
 
@@ -95,7 +97,7 @@ PyObject *tfwi_encode_row(PyObject *module, tfwi_arguments args, Py_ssize_t arg_
     if (r == NULL) {
         return NULL;
     }
-    tfwi_output out = {r->scratch, r->scratch + (SCRATCH_SIZE)};
+    tfwi_output out = {r->scratch, r->scratch + SCRATCH_SIZE};
     switch (encode_dict(r, args[1], &out)) {
     case TFW_OK:
         return PyBytes_FromStringAndSize((const char *)r->scratch, out.at - r->scratch);
