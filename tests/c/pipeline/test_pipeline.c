@@ -88,6 +88,17 @@ static void long_records(void) {
     check_all(&set, &w, some, 3, 3);
     check_all(&set, &verify, some, 3, 3);
     check_all(&set, &spans, some, 3, 3);
+    const size_t damaged[] = {2, 13, 5000}; /* header, payload, and an end within a payload */
+    file *f = &set.files[1];
+    for (size_t i = 0; i < COUNT(damaged); i++) {
+        const size_t at = file_begin(f, 31) + damaged[i], len = f->len;
+        f->data[at] ^= 1;
+        f->len = i == 2 ? at : len;
+        fileset_write(&set, 1);
+        check_all(&set, &w, some, 3, 3);
+        f->data[at] ^= 1;
+        f->len = len;
+    }
     fileset_free(&set);
 }
 
