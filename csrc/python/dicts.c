@@ -129,7 +129,7 @@ static PyObject *name_of(decoder *d, const tfwi_value *value, size_t place) {
 /* ---- Values --------------------------------------------------------------------------------- */
 
 /* An array of a copy of numbers; false, with an exception. */
-static bool open_source(decoder *d, source *from, PyObject *none, const void *numbers,
+static bool fill_source(decoder *d, source *from, PyObject *none, const void *numbers,
                         size_t count, size_t size, size_t singles) {
     *from = (source){.count = count};
     if (count == 0) {
@@ -238,8 +238,8 @@ static PyObject *message_of(decoder *d, size_t number, unsigned flags, size_t *b
     return both;
 }
 
-/* Opens the sources of the numbers that were decoded. */
-static bool open_sources(decoder *d) {
+/* Fills the sources of the numbers that were decoded. */
+static bool fill_sources(decoder *d) {
     const tfwi_decoded *found = &d->decoded;
     size_t singles[2] = {0, 0};
     for (size_t i = 0; i < found->values.count; i++) {
@@ -249,9 +249,9 @@ static bool open_sources(decoder *d) {
         singles[1] += is_single && value->kind == TFW_FLOAT;
     }
     d->int64s = d->floats = (source){.all = NULL};
-    return open_source(d, &d->int64s, d->no_int64s, found->int64s.of, found->int64s.count,
+    return fill_source(d, &d->int64s, d->no_int64s, found->int64s.of, found->int64s.count,
                        sizeof(int64_t), singles[0]) &&
-           open_source(d, &d->floats, d->no_floats, found->floats.of, found->floats.count,
+           fill_source(d, &d->floats, d->no_floats, found->floats.of, found->floats.count,
                        sizeof(float), singles[1]);
 }
 
@@ -265,7 +265,7 @@ static void close_sources(decoder *d) {
 /* A list of the messages that were decoded. */
 static PyObject *messages_of(decoder *d, size_t count, unsigned flags) {
     size_t begin = 0;
-    PyObject *list = open_sources(d) ? PyList_New((Py_ssize_t)count) : NULL;
+    PyObject *list = fill_sources(d) ? PyList_New((Py_ssize_t)count) : NULL;
     for (size_t i = 0; list != NULL && i < count; i++) {
         PyObject *message = message_of(d, i, flags, &begin);
         if (message == NULL || PyList_SetItem(list, (Py_ssize_t)i, message) != 0) {
@@ -319,7 +319,7 @@ PyObject *tfwi_decode_dict(PyObject *module, tfwi_arguments args, Py_ssize_t arg
     }
     size_t begin = 0;
     PyObject *message = status != TFW_OK ? held(Py_None)
-                        : open_sources(d) ? message_of(d, 0, flags, &begin)
+                        : fill_sources(d) ? message_of(d, 0, flags, &begin)
                                           : NULL;
     close_sources(d);
     if (span.length > KEPT_BYTES) {
