@@ -235,7 +235,7 @@ static extent extent_of(const tfwi_column *column, uint64_t first, uint64_t end)
     return e;
 }
 
-static uint64_t size_of(const uint64_t bounds[2]) { return bounds[1] - bounds[0]; }
+static uint64_t size_within(const uint64_t bounds[2]) { return bounds[1] - bounds[0]; }
 
 /* Appends offsets (begin, end] of an array to those up to at, which go on from there. */
 static void append_offsets(int64_t *out, uint64_t at, const int64_t *from, uint64_t begin,
@@ -248,12 +248,12 @@ static void append_offsets(int64_t *out, uint64_t at, const int64_t *from, uint6
 
 static bool reserve_extent(tfwi_column *column, const extent *at, const extent *e,
                            uint64_t records) {
-    const uint64_t cells = at->cells[1] + size_of(e->cells);
-    const uint64_t values = at->values[1] + size_of(e->values);
+    const uint64_t cells = at->cells[1] + size_within(e->cells);
+    const uint64_t values = at->values[1] + size_within(e->values);
     return (!column->lists || TFWI_RESERVE(column->steps, records + 1)) &&
            (!column->variable || TFWI_RESERVE(column->splits, cells + 1)) &&
            (column->kind != TFW_BYTES || TFWI_RESERVE(column->offsets, values + 1)) &&
-           TFWI_RESERVE(column->values, at->bytes[1] + size_of(e->bytes));
+           TFWI_RESERVE(column->values, at->bytes[1] + size_within(e->bytes));
 }
 
 static bool append_column(tfwi_column *column, uint64_t records, const tfwi_column *from,
@@ -262,9 +262,9 @@ static bool append_column(tfwi_column *column, uint64_t records, const tfwi_colu
     if (!reserve_extent(column, &at, &e, records + (end - first))) {
         return false;
     }
-    if (size_of(e.bytes) != 0) {
+    if (size_within(e.bytes) != 0) {
         memcpy(column->values.of + at.bytes[1], from->values.of + e.bytes[0],
-               (size_t)size_of(e.bytes));
+               (size_t)size_within(e.bytes));
     }
     if (column->kind == TFW_BYTES) {
         append_offsets(column->offsets.of, at.values[1], from->offsets.of, e.values[0],

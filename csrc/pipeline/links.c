@@ -12,7 +12,8 @@ enum { MOST_BROKEN_LINKS = 2 };
 
 /* ---- Failure -------------------------------------------------------------------------------- */
 
-static void fail(tfw_pipeline *p, int status, const tfw_error *error, const tfw_place *after) {
+static void fail_at_place(tfw_pipeline *p, int status, const tfw_error *error,
+                          const tfw_place *after) {
     p->has_failed = true;
     p->was_told = false;
     p->status = status;
@@ -20,10 +21,10 @@ static void fail(tfw_pipeline *p, int status, const tfw_error *error, const tfw_
     p->after = *after;
 }
 
-static void fail_memory(tfw_pipeline *p) {
+static void fail_for_memory(tfw_pipeline *p) {
     tfw_error error;
     tfwi_fail(&error, TFW_E_MEMORY, "out of memory");
-    fail(p, TFW_E_MEMORY, &error, &p->place);
+    fail_at_place(p, TFW_E_MEMORY, &error, &p->place);
     p->is_final = true;
 }
 
@@ -39,7 +40,7 @@ static void append_chunk(tfw_pipeline *p, tfw_chunk *chunk) {
 }
 
 /* Delivers pieces, which become the chunk's; false: out of memory, they stay. */
-static bool deliver(tfw_pipeline *p, tfwi_pieces *pieces, uint64_t range) {
+static bool deliver_pieces(tfw_pipeline *p, tfwi_pieces *pieces, uint64_t range) {
     tfw_chunk *chunk = tfwi_calloc(1, sizeof *chunk);
     if (chunk == NULL) {
         return false;
@@ -68,7 +69,7 @@ static bool add_piece(tfwi_pieces *pieces, tfwi_block *block, uint64_t first, ui
 static bool deliver_rows(tfw_pipeline *p, tfwi_block *block, uint64_t first, uint64_t end,
                          uint64_t range) {
     tfwi_pieces pieces = {0};
-    if (!add_piece(&pieces, block, first, end) || !deliver(p, &pieces, range)) {
+    if (!add_piece(&pieces, block, first, end) || !deliver_pieces(p, &pieces, range)) {
         if (pieces.count != 0) {
             tfwi_block_release(block);
         }
@@ -80,10 +81,10 @@ static bool deliver_rows(tfw_pipeline *p, tfwi_block *block, uint64_t first, uin
 
 void tfwi_links_deliver_rest(tfw_pipeline *p) {
     if (p->rest_rows != 0) {
-        if (deliver(p, &p->rest, p->linked)) {
+        if (deliver_pieces(p, &p->rest, p->linked)) {
             p->rest_rows = 0;
         } else {
-            fail_memory(p);
+            fail_for_memory(p);
         }
     }
 }
@@ -100,7 +101,7 @@ static bool deliver_batches(tfw_pipeline *p, tfwi_block *block, bool all) {
         p->rest_rows += first;
     }
     if (p->rest_rows != 0 && (p->rest_rows == batch || all)) {
-        if (!deliver(p, &p->rest, p->linked)) {
+        if (!deliver_pieces(p, &p->rest, p->linked)) {
             return false;
         }
         p->rest_rows = 0;
@@ -135,7 +136,7 @@ static void deliver_block(tfw_pipeline *p, tfwi_block *block, bool all) {
         const bool done = p->mode == TFW_PIPELINE_PARSE ? deliver_batches(p, block, all)
                                                          : deliver_runs(p, block);
         if (!done) {
-            fail_memory(p);
+            fail_for_memory(p);
         }
     }
 }
@@ -165,7 +166,7 @@ static void number_records(const tfw_pipeline *p, tfwi_range *r) {
 }
 
 /* Lets the next thread read a range on from a place. */
-static void read_on(tfwi_range *r, tfw_place at) {
+static void let_read_on(tfwi_range *r, tfw_place at) {
     r->at = at;
     r->is_known = true;
     r->has_stopped = false;
@@ -176,7 +177,7 @@ static void read_again(tfw_pipeline *p, tfwi_range *r) {
     tfwi_block_release(r->block);
     r->block = NULL;
     r->segment = 0;
-    read_on(r, p->place);
+    let_read_on(r, p->place);
 }
 
 /* Whether a range that was guessed begins at the place; else it is read again, or on. */
@@ -200,7 +201,7 @@ static bool link_guess(tfw_pipeline *p, tfwi_range *r) {
     p->broken_links = 0;
     number_records(p, r);
     if (r->has_stopped) {
-        read_on(r, r->at);
+        let_read_on(r, r->at);
         return false;
     }
     return true;
@@ -244,7 +245,7 @@ static void take_range(tfw_pipeline *p, tfwi_range *r) {
         tfwi_links_deliver_rest(p);
     }
     if (stops && !p->has_failed) {
-        fail(p, r->status, &r->error, &r->next);
+        fail_at_place(p, r->status, &r->error, &r->next);
     }
 }
 

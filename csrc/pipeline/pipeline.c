@@ -37,7 +37,7 @@ static int check_mode(const tfw_pipeline_options *o, tfw_error *error) {
     return TFW_OK;
 }
 
-static int check_options(const tfw_pipeline_options *o, tfw_error *error) {
+static int check_pipeline_options(const tfw_pipeline_options *o, tfw_error *error) {
     if (o == NULL || o->size != sizeof *o) {
         return tfwi_fail(error, TFW_E_ARGUMENT,
                          "options->size is not sizeof(tfw_pipeline_options)");
@@ -84,7 +84,7 @@ static bool init_locks(tfw_pipeline *p) {
 }
 
 /* The locks are there when it returns true. */
-static bool init(tfw_pipeline *p, const tfw_pipeline_options *o) {
+static bool init_pipeline(tfw_pipeline *p, const tfw_pipeline_options *o) {
     const tfw_schema *const schemas[2] = {o->context, o->lists};
     p->process = tfwi_process();
     p->batch_size = o->batch_size;
@@ -125,7 +125,7 @@ static void free_parts(tfw_pipeline *p) {
 int tfw_pipeline_create(const tfw_pipeline_options *options, tfw_pipeline **out_pipeline,
                         tfw_error *error) {
     *out_pipeline = NULL;
-    int status = check_options(options, error);
+    int status = check_pipeline_options(options, error);
     if (status != TFW_OK) {
         return status;
     }
@@ -133,7 +133,7 @@ int tfw_pipeline_create(const tfw_pipeline_options *options, tfw_pipeline **out_
     if (p == NULL) {
         return tfwi_fail(error, TFW_E_MEMORY, "no memory for a pipeline");
     }
-    if (!init(p, options)) {
+    if (!init_pipeline(p, options)) {
         free_parts(p);
         return tfwi_fail(error, TFW_E_MEMORY, "no memory for a pipeline");
     }
@@ -232,7 +232,7 @@ static void start_threads(tfw_pipeline *p) {
 /* ---- Delivery ------------------------------------------------------------------------------- */
 
 /* What tfw_pipeline_next returns now; TFW_NEED_INPUT: it is not known yet. */
-static int deliver(tfw_pipeline *p, tfw_chunk **out_chunk, tfw_error *error) {
+static int deliver_next(tfw_pipeline *p, tfw_chunk **out_chunk, tfw_error *error) {
     tfw_chunk *chunk = p->first_chunk;
     if (p->is_cancelled) {
         return tfwi_fail(error, TFW_E_ARGUMENT, "the pipeline was cancelled");
@@ -256,7 +256,7 @@ static int deliver(tfw_pipeline *p, tfw_chunk **out_chunk, tfw_error *error) {
     }
     if (p->was_told && p->rest_rows != 0 && !p->is_final) {
         tfwi_links_deliver_rest(p);
-        return deliver(p, out_chunk, error);
+        return deliver_next(p, out_chunk, error);
     }
     p->was_told = true;
     if (error != NULL) {
@@ -273,7 +273,7 @@ int tfw_pipeline_next(tfw_pipeline *p, int32_t timeout_ms, tfw_chunk **out_chunk
     }
     const uint64_t deadline = timeout_ms < 0 ? UINT64_MAX : tfwi_clock() + (uint64_t)timeout_ms;
     tfwi_mutex_lock(&p->lock);
-    int status = deliver(p, out_chunk, error);
+    int status = deliver_next(p, out_chunk, error);
     while (status == TFW_NEED_INPUT) {
         start_threads(p);
         if (!work(p, &p->workers[0])) {
@@ -283,7 +283,7 @@ int tfw_pipeline_next(tfw_pipeline *p, int32_t timeout_ms, tfw_chunk **out_chunk
                 tfwi_condition_wait_until(&p->ready, &p->lock, deadline);
             }
         }
-        status = deliver(p, out_chunk, error);
+        status = deliver_next(p, out_chunk, error);
         if (status == TFW_NEED_INPUT && timeout_ms >= 0 && tfwi_clock() >= deadline) {
             break;
         }

@@ -17,7 +17,7 @@ static void free_block(tfwi_block *block) {
     tfw_free(block);
 }
 
-static bool create_columns(tfwi_block *block, int i, const tfw_schema *schema) {
+static bool create_block_columns(tfwi_block *block, int i, const tfw_schema *schema) {
     const unsigned flags = TFW_OWN_NUMBERS | (i == 1 ? TFW_FEATURE_LISTS : 0);
     block->finished[i] = tfwi_calloc(schema->count, sizeof *block->finished[i]);
     return block->finished[i] != NULL &&
@@ -27,7 +27,7 @@ static bool create_columns(tfwi_block *block, int i, const tfw_schema *schema) {
 static tfwi_block *create_block(tfwi_pool *pool) {
     tfwi_block *block = tfwi_calloc(1, sizeof *block);
     for (int i = 0; i < 2 && block != NULL; i++) {
-        if (pool->schemas[i] != NULL && !create_columns(block, i, pool->schemas[i])) {
+        if (pool->schemas[i] != NULL && !create_block_columns(block, i, pool->schemas[i])) {
             free_block(block);
             return NULL;
         }
