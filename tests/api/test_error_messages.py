@@ -112,11 +112,26 @@ MET = {  # by newcomers: a call, and what its message must say
         'compression_type="GZIP" and options=TFRecordOptions are two words',
     ),
     "a number for a word": (lambda: tfw.TFRecordWriter("b", 3), "compression_type: 3; expected"),
+    "a span of time": (
+        lambda: tfw.encode_columns({"k": [np.timedelta64(3, "s")]}),
+        "feature 'k': record 0: expected numbers, .* found timedelta64",
+    ),
+    "a list that contains itself": (
+        lambda: tfw.serialize_tensor(endless()),
+        "would exceed the maximum number of dimension",
+    ),
+    "a schema of no files": (lambda: tfw.infer_schema([]), "^no files: there are no records"),
     "no gzip stream": (
         lambda: list(tfw.read_records("a.tfrecord", "GZIP")),
         "no GZIP stream .* at byte 0 of the compressed file",
     ),
 }
+
+
+def endless():
+    inner = []
+    inner.append([inner])
+    return inner
 
 
 def closed(path):

@@ -469,3 +469,15 @@ def test_a_thread_that_goes_on_is_told():
     assert time.monotonic() - begin < 60
     done.set()
     thread.join()
+
+
+def test_what_is_drawn_from_a_queue_is_named_by_that(path):
+    queue = v1.train.string_input_producer([path])
+    drawn = [queue.dequeue(), queue.dequeue_many(2), queue.dequeue_up_to(2)]
+    assert [True, True, True] == ["'dequeued" in repr(tensor) for tensor in drawn]
+    assert isinstance(v1.no_op(), v1.Operation)
+
+
+def test_an_unknown_argument_of_a_producer_is_named():
+    with pytest.raises(TypeError, match=r"^string_input_producer\(\) got an unexpected .* 'zz'$"):
+        v1.train.string_input_producer(zz=1)

@@ -342,6 +342,9 @@ def bytes_array(
     return np.fromiter(strings, object, count).reshape(shape)
 
 
+_MOST_DIMENSIONS = 64  # of numpy 2; 32 of numpy 1
+
+
 def as_array(value: Any) -> np.ndarray[Any, Any]:
     """A value as an array; strings become objects of bytes.
 
@@ -361,8 +364,11 @@ def as_array(value: Any) -> np.ndarray[Any, Any]:
 
 
 def first_leaf(value: Any) -> Any:
-    """The first value of nested lists."""
-    while isinstance(value, (list, tuple)) and value:
+    """The first value of nested lists, or what lies deeper than numpy's arrays, as in a list that
+    contains itself."""
+    for _ in range(_MOST_DIMENSIONS):
+        if not isinstance(value, (list, tuple)) or not value:
+            break
         value = value[0]
     return value
 

@@ -60,6 +60,8 @@ def scalar_kind(cls: type) -> int | None:
     kind = _KIND_BY_CLASS.get(cls)
     if kind is not None:
         return kind
+    if issubclass(cls, np.timedelta64):  # which numpy counts among its integers
+        return None
     if issubclass(cls, (int, np.integer, np.bool_)):
         return INT64
     if issubclass(cls, (float, np.floating)):

@@ -158,7 +158,9 @@ def infer_schema(
 
 def _names_of(files: Sequence[Any]) -> str:
     """The first of several files, and how many others there are."""
-    name = show_path(files[0]) if files and is_path(files[0]) else display_name(None)
+    if not files:
+        return "no files"
+    name = show_path(files[0]) if is_path(files[0]) else display_name(None)
     return name if len(files) < 2 else f"{name} and {plural(len(files) - 1, 'more file')}"
 
 

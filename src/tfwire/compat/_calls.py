@@ -101,6 +101,8 @@ def signed(
     signature = Signature([*required, *optional])
 
     def call(*args: Any, **kwargs: Any) -> Any:
+        for unknown in kwargs.keys() - signature.parameters.keys():
+            raise TypeError(f"{name}() got an unexpected keyword argument {unknown!r}")
         try:
             bound = signature.bind(*args, **kwargs)
         except TypeError as error:

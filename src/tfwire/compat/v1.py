@@ -39,7 +39,7 @@ from tfwire.compat._graph.readers import (
 )
 from tfwire.compat._graph.session import (
     InteractiveSession as InteractiveSession,
-    Operation as _Operation,
+    Operation as Operation,
     Session as Session,
     get_default_session as get_default_session,
     group as group,
@@ -52,15 +52,15 @@ enable_v2_behavior = enable_eager_execution
 
 
 # ---- Without effect ---------------------------------------------------------------------------
-def global_variables_initializer() -> _Operation:
+def global_variables_initializer() -> Operation:
     """An operation without effect: there are no variables."""
     return no_op()
 
 
-local_variables_initializer: Callable[[], _Operation] = global_variables_initializer
-tables_initializer: Callable[[], _Operation] = global_variables_initializer
-initialize_all_variables: Callable[[], _Operation] = global_variables_initializer
-initialize_local_variables: Callable[[], _Operation] = global_variables_initializer
+local_variables_initializer: Callable[[], Operation] = global_variables_initializer
+tables_initializer: Callable[[], Operation] = global_variables_initializer
+initialize_all_variables: Callable[[], Operation] = global_variables_initializer
+initialize_local_variables: Callable[[], Operation] = global_variables_initializer
 
 
 class ConfigProto(_SimpleNamespace):

@@ -188,7 +188,7 @@ class FIFOQueue(Explained):
             runner._fill(session, elements, count)
         return elements
 
-    def next_of(self, session: Any) -> Any:
+    def dequeued(self, session: Any) -> Any:
         """The next element, in one session."""
         return self._first(session)[0]
 

@@ -48,13 +48,13 @@ class SessionSource(Explained):
     def open(self, session: Any) -> Any:
         """What one session holds of it: its elements, or what makes them."""
 
-    def next_of(self, session: Any) -> Any:
+    def dequeued(self, session: Any) -> Any:
         """The next element, in one session."""
         return session.draw(self)
 
     def drawn(self) -> SessionStep:
         """The next element, in the session that runs it."""
-        return SessionStep(self.next_of)
+        return SessionStep(self.dequeued)
 
 
 def start_queue_runners(
@@ -117,13 +117,13 @@ class Queue(SessionSource):
 
     def dequeue_many(self, n: int, name: str | None = None) -> Deferred:
         """The next n elements as one tensor."""
-        return SessionStep(self._several, n, False)
+        return SessionStep(self.dequeued_many, n, False)
 
     def dequeue_up_to(self, n: int, name: str | None = None) -> Deferred:
         """The next n elements as one tensor; fewer at the end."""
-        return SessionStep(self._several, n, True)
+        return SessionStep(self.dequeued_many, n, True)
 
-    def _several(self, session: Any, n: Any, fewer: bool) -> Any:
+    def dequeued_many(self, session: Any, n: Any, fewer: bool) -> Any:
         count = integer("n", to_numpy(n), 1)
         rows = list(islice(session.iterator(self), count))
         if len(rows) < count and not (rows and fewer):

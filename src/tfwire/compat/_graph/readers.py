@@ -54,7 +54,7 @@ class _Reading:
                 if empty > queue.size_of_epoch(session):
                     raise OutOfRangeError(None, None, "repeated files without records")
                 empty += 1
-                name = os.fsdecode(to_numpy(queue.next_of(session)))
+                name = os.fsdecode(to_numpy(queue.dequeued(session)))
                 self._records = self._open_file(name)
             found.extend(self._next(self._records))
         return found
