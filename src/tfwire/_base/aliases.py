@@ -14,13 +14,15 @@ Value: TypeAlias = Any
 an element of a pipeline, the tensor of a message, lists as deep as their rank. A program uses it as
 what it knows it to be, without casts."""
 
-Array: TypeAlias = np.ndarray[Any, np.dtype[Any]]
+Array: TypeAlias = np.ndarray[tuple[Any, ...], np.dtype[Any]]
 """An array of any dtype."""
-IntegerArray: TypeAlias = np.ndarray[Any, np.dtype[np.integer[Any]]]
+IntegerArray: TypeAlias = np.ndarray[tuple[Any, ...], np.dtype[np.integer[Any]]]
 """An array of integers of any width."""
 RowNumber: TypeAlias = int | np.integer[Any]
 """The number of a row, counted from the end if negative."""
-Rows: TypeAlias = slice | Sequence[int] | IntegerArray | np.ndarray[Any, np.dtype[np.bool_]]
+Rows: TypeAlias = (
+    slice | Sequence[int] | IntegerArray | np.ndarray[tuple[Any, ...], np.dtype[np.bool_]]
+)
 """Several rows: a slice, their numbers, or a bool for each row."""
 
 # ---- Words ----
