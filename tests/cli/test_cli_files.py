@@ -282,3 +282,11 @@ def test_info_of_an_empty_file_says_its_size(tmp_path):
     assert 0 == info["bytes"]
     (info,) = lines_of_json(tfwire_command("info", "--json", "-"))
     assert info["bytes"] is None
+
+
+def test_a_damaged_copy_is_not_the_same(tmp_path):
+    """Although all of its records are there."""
+    tfw.write_records(tmp_path / "a", [b"one", b"two"])
+    (tmp_path / "b").write_bytes((tmp_path / "a").read_bytes() + b"damage")
+    assert 1 == tfwire_command("verify", "a", "--same-as", "b", cwd=tmp_path).returncode
+    assert 1 == tfwire_command("verify", "b", "--same-as", "a", cwd=tmp_path).returncode

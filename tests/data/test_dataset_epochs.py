@@ -16,6 +16,7 @@ from helpers.command import ENVIRONMENT
 from helpers.data.files import SPEC, NumberedFiles
 from helpers.data.named_pipelines import goes_on_everywhere
 from tfwire import Dataset, TFRecordDataset
+from tfwire._data import shuffle
 
 SIZES = [11, 0, 40, 7, 1, 3, 600]  # more than 512 records: permuted by a network
 
@@ -215,3 +216,8 @@ def test_another_process_begins_at_the_epoch_that_is_due(files):
 def test_shuffled_files_are_not_indexed(files):
     with pytest.raises(ValueError, match=r"indexed excludes .*shuffle_files"):
         TFRecordDataset(files, indexed=True, shuffle_files=True)
+
+
+def test_a_shuffle_keeps_the_place_of_its_oldest_element(monkeypatch):
+    monkeypatch.setattr(shuffle, "_ELEMENTS_PER_DRAW", 2)
+    goes_on_everywhere(lambda: Dataset.range(60).map(str).shuffle(9, seed=3))

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import ast
 import re
-from html import unescape
+from html import escape, unescape
 from typing import ClassVar
 from urllib.parse import parse_qsl
 
@@ -330,3 +330,9 @@ def test_pages_are_made_of_elements():
         docstrings = {text for text in texts if "\n\n" in text}
         found = {text for text in texts - docstrings if re.search("<[a-z/!]", text)}
         assert found <= {"<img ", "<!DOCTYPE html>\n"}, path
+
+
+@pytest.mark.parametrize("character", "&<>\"'")
+def test_every_special_character_is_escaped(character):
+    text = f"a{character}b"
+    assert f'<a title="{escape(text)}">{escape(text)}</a>' == element("a", text, title=text)

@@ -22,6 +22,7 @@ from helpers.reading import open_files, write_anew
 from helpers.reference import file_of, flip, frame
 from helpers.threads import Consumer, quick_switches, wait_for
 from tfwire import RecordPosition, TornTail
+from tfwire._records.reading import follow_records
 
 RECORDS = [b"", b"one", b"x" * 40, bytes(range(60)), b"", b"last"]
 DATA = file_of(RECORDS)
@@ -450,3 +451,20 @@ def test_following_survives_a_chdir(tmp_path, monkeypatch, kind):
     with pytest.raises(FileNotFoundError) as caught:
         next(followed)
     assert "a" == caught.value.filename
+
+
+def test_a_new_record_begins_the_wait_anew(path, monkeypatch):
+    clock = [0]
+    monkeypatch.setattr(follow_records, "time", SimpleNamespace(monotonic=lambda: clock[0]))
+    tfw.write_records(path, RECORDS)
+    followed = tfw.follow_records(path, timeout=10)
+
+    def wait():
+        clock[0] += 8
+        if clock[0] <= 24:
+            with tfw.TFRecordWriter(path, append=True) as writer:
+                writer.write(b"new")
+
+    while_it_waits(followed, wait)
+    assert [*RECORDS, b"new", b"new", b"new"] == list(followed)
+    assert 40 == clock[0]

@@ -16,6 +16,7 @@ from helpers.processes.forks import forked
 from helpers.records.writing import MIXED, drop, write_and_fail
 from helpers.reference import file_of, read
 from tfwire._base import system
+from tfwire._records.files import byte_sinks
 
 COMPRESSIONS = ["", "GZIP", "ZLIB"]
 
@@ -236,3 +237,33 @@ def test_a_fork_does_not_write_what_the_parent_will_write(path, compression, ato
         assert forked(write_and_drop)()
         writer.write(b"more")
     assert [b"pending", b"more"] == list(tfw.read_records(path))
+
+
+@pytest.mark.parametrize("compression", COMPRESSIONS)
+def test_a_fork_does_not_keep_the_file_open(path, compression):
+    def descriptors():
+        for number in range(256):
+            with contextlib.suppress(OSError):
+                if os.path.samestat(os.fstat(number), os.stat(path)):
+                    yield number
+
+    with tfw.TFRecordWriter(path, compression) as writer:
+        writer.write(b"pending")
+        writer.flush()
+        assert list(descriptors())
+        assert forked(lambda: not list(descriptors()))()
+
+
+@pytest.mark.parametrize("compression", ["GZIP", "ZLIB"])
+def test_where_the_end_cannot_be_written_nothing_is_left(path, compression, monkeypatch):
+    writer = tfw.TFRecordWriter(path, compression, atomic=True)
+    writer.write(b"record")
+    writer.flush()
+    monkeypatch.setattr(byte_sinks.DeflatedSink, "_write_compressed", refuse)
+    with pytest.raises(OSError, match="No space"):
+        writer.close()
+    assert [] == os.listdir(path.parent)
+
+
+def refuse(sink, parts):
+    raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
