@@ -41,6 +41,9 @@ static bool value_bytes(void *self, const uint8_t *data, size_t len) {
 
 static bool value_floats(void *self, const uint8_t *block, size_t count) {
     tfwi_decoded *d = self;
+    if (count == 0) { /* there may be no memory */
+        return true;
+    }
     if (!TFWI_RESERVE_MORE(d->floats, count)) {
         return false;
     }

@@ -88,7 +88,7 @@ static size_t measure_item(const tfwi_rows *r, const tfwi_item *value, int32_t k
 
 static void put_item_list(tfwi_rows *r, tfwi_prefix *f, const tfwi_item *list, int32_t kind,
                           tfwi_output *out) {
-    const tfwi_element *elements = &r->tape.of[list->a];
+    const tfwi_element *elements = list->b != 0 ? &r->tape.of[list->a] : NULL;
     size_t count = (size_t)list->b;
     switch (kind) {
     case TFW_FLOAT: put_float_list(f, elements, count, out); break;
