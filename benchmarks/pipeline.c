@@ -111,7 +111,7 @@ static workload *images(const char *name, uint64_t shortest, uint64_t longest) {
 
 static void compare(const workload *w, uint64_t batch, size_t size, const uint32_t *threads,
                     size_t count) {
-    char path[] = "/dev/shm/tfwire-bench-XXXXXX";
+    char path[] = "/dev/shm/tfwire-bench-XXXXXX"; /* memory: no disk is measured */
     const int fd = mkstemp(path);
     tfw_schema *schema;
     size_t written = 0;

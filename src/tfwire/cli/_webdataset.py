@@ -39,7 +39,7 @@ def sample_rows(source: OpenedFile, key_name: str | None = None) -> Iterator[Row
     """
     stream: Any = _ArchiveStream(source.file)
     try:
-        archive = tarfile.open(fileobj=stream, mode="r|")  # noqa: SIM115
+        archive = tarfile.open(fileobj=stream, mode="r|")  # noqa: SIM115  # closed below
     except tarfile.TarError as error:
         raise ValueError(f"not a tar file: {error}") from None
     try:
