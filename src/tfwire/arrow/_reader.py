@@ -300,7 +300,7 @@ def read_table(
         pyarrow.ArrowInvalid: A record does not fit.
         OSError: A file is damaged, or cannot be read.
     """
-    reader = open_reader(**locals())
+    reader = open_reader(**locals())  # all arguments, and nothing else yet
     try:
         pyarrow: Any = import_module("pyarrow")
     except ImportError:
