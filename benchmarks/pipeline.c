@@ -11,6 +11,8 @@
 #define COUNT_ROOM (64 << 20)
 #include "counts/workloads.h"
 
+#include "tfwire_pipeline.h"
+
 #include <sys/resource.h>
 #include <time.h>
 

@@ -11,7 +11,7 @@ from cffi import FFI
 
 HERE = Path(__file__).resolve().parent
 ROOT = HERE.parent
-HEADERS = ["tfwire.h", "tfwire_arrow.h", "tfwire_python.h"]
+HEADERS = ["tfwire.h", "tfwire_pipeline.h", "tfwire_arrow.h", "tfwire_python.h"]
 
 
 def cdef() -> str:
@@ -121,7 +121,7 @@ ffi = FFI()
 ffi.cdef(cdef() + CAPSULES_CDEF)
 ffi.set_source(
     "tfwire._native",
-    '#include "tfwire_python.h"\n' + CAPSULES,
+    '#include "tfwire_pipeline.h"\n#include "tfwire_python.h"\n' + CAPSULES,
     # setuptools wants paths relative to the project; sorted, so that builds repeat.
     sources=sorted(os.path.relpath(path, ROOT) for path in HERE.glob("*/*.c")),
     define_macros=[("TFW_API", ""), *PYTHON],  # the module exports its init function only

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* tfwire: TFRecord files and tf.train.Example messages, read and written in C.
  *
- * The public header of the C library; tfwire_arrow.h is that of Arrow data, and tfwire_python.h has
- * what only the Python package needs.
+ * The public header of the C library; tfwire_pipeline.h is that of threads, tfwire_arrow.h that of
+ * Arrow data, and tfwire_python.h has what only the Python package needs.
  * Conventions, stated once:
  *
  * 1. Names. Functions and types begin with tfw_, values with TFW_. A function without an opaque
@@ -689,112 +689,6 @@ TFW_API int tfw_read_unit(const tfw_part *context, const tfw_part *lists, tfw_st
 TFW_API int tfw_pad(const void *values, size_t value_count, const int64_t *splits, size_t rows,
                     size_t width, size_t value_size, const void *padding, void *out,
                     tfw_error *error);
-
-/* ---- Pipelines -------------------------------------------------------------------------------
- * Files to columns, totals or records by several threads. What comes out does not depend on their
- * number: chunks come in order, and end where one thread would end. */
-typedef struct tfw_pipeline tfw_pipeline;
-typedef struct tfw_chunk tfw_chunk;
-
-enum tfw_pipeline_mode {
-    TFW_PIPELINE_PARSE = 0,  /* to columns */
-    TFW_PIPELINE_VERIFY = 1, /* to totals */
-    TFW_PIPELINE_SPANS = 2   /* to the records themselves */
-};
-
-/* Flags of a pipeline, beside TFW_EMPTY_IS_MISSING, TFW_SINGLE and TFW_SEQUENCE. */
-enum tfw_pipeline_flags {
-    TFW_PIPELINE_NO_DATA_CRC = 128, /* leave out payload checksums; headers are always checked */
-    TFW_PIPELINE_KEEP_REST = 256    /* a batch that is not full when reading stops is kept: it goes
-                                       on after tfw_pipeline_seek, or is delivered by the call of
-                                       tfw_pipeline_next that follows the error */
-};
-
-/* Where a record begins. */
-typedef struct tfw_place {
-    uint64_t file;   /* index in the paths */
-    uint64_t record; /* its number in the file */
-    uint64_t offset;
-} tfw_place;
-
-typedef struct tfw_pipeline_options {
-    size_t size;                /* sizeof(tfw_pipeline_options) */
-    const char *const *paths;   /* of regular files, which are not compressed */
-    uint64_t path_count;
-    tfw_place start;            /* where to begin */
-    const tfw_schema *context;  /* to parse: NULL: none wanted, with TFW_SEQUENCE */
-    const tfw_schema *lists;    /* with TFW_SEQUENCE: NULL: none wanted */
-    uint64_t batch_size;        /* to parse: records of a batch; else 0 */
-    uint64_t max_record_size;   /* 0: no limit */
-    uint64_t range_bytes;       /* what a thread reads at a time; 0: 1 MiB */
-    uint32_t num_threads;       /* all that work, the caller of tfw_pipeline_next included */
-    uint32_t mode;              /* enum tfw_pipeline_mode */
-    uint32_t flags;
-    uint32_t reserved;          /* 0 */
-} tfw_pipeline_options;
-
-/* No thread is started before the first range has been read, and with num_threads 1 none ever is.
- * Memory is bounded by num_threads + 2 ranges, or one batch where that takes more, and what the
- * chunks hold that were not released.
- * REQUIRES: the schemas live as long as the pipeline and its chunks. */
-TFW_API int tfw_pipeline_create(const tfw_pipeline_options *options, tfw_pipeline **out_pipeline,
-                                tfw_error *error);
-
-/* Ends the threads. Chunks stay valid. In a forked child it does nothing, and nothing is freed. */
-TFW_API void tfw_pipeline_free(tfw_pipeline *pipeline);
-
-/* The next chunk, for tfw_chunk_release. To parse: some whole batches; only the last chunk, and the
- * last before an error, has a batch of fewer records. Else: records of one file.
- * The caller works, too, where it would only wait. TFW_NEED_INPUT: no chunk was ready within
- * timeout_ms (-1: however long it takes), which a range that is being read may exceed. TFW_END:
- * there are no more, also on every later call.
- * TFW_E_IO, TFW_E_TRUNCATED, TFW_E_LENGTH_CRC, TFW_E_DATA_CRC, TFW_E_TOO_LARGE, and what tfw_parse
- * reports: what is wrong after all chunks before it, with error->record in its file; also on every
- * later call, until tfw_pipeline_seek. error->offset of damage is that of the record in the file.
- * TFW_E_TRUNCATED also where a file is shorter than it was when it was opened; what a file has
- * grown by since then is not read.
- * TFW_E_UNSUPPORTED: not a regular file; or this is a forked child. TFW_E_ARGUMENT: cancelled. */
-TFW_API int tfw_pipeline_next(tfw_pipeline *pipeline, int32_t timeout_ms, tfw_chunk **out_chunk,
-                              tfw_error *error);
-
-/* After such an error: the record at fault, and where the next one begins: out_next->record is 0
- * where that is not known, as after every damage. */
-TFW_API void tfw_pipeline_stopped(const tfw_pipeline *pipeline, tfw_place *out_place,
-                                  tfw_place *out_next);
-
-/* Goes on at a record after an error. TFW_E_ARGUMENT: there was none, or that record lies before
- * it. */
-TFW_API int tfw_pipeline_seek(tfw_pipeline *pipeline, const tfw_place *place, tfw_error *error);
-
-/* Wakes a thread that waits in tfw_pipeline_next. From any thread, at any time before
- * tfw_pipeline_free. */
-TFW_API void tfw_pipeline_cancel(tfw_pipeline *pipeline);
-
-typedef struct tfw_chunk_info {
-    size_t size; /* sizeof(tfw_chunk_info) */
-    uint64_t records;
-    tfw_place begin;
-    tfw_place end;           /* after the last record, in its file */
-    tfw_tally tally;         /* TFW_PIPELINE_VERIFY; else zeros */
-    uint64_t shortest;       /* the same */
-    uint64_t longest;
-    const uint8_t *data;     /* TFW_PIPELINE_SPANS; else NULL */
-    uint64_t data_len;
-    const tfw_span *spans;   /* of data, which holds the frames, too */
-} tfw_chunk_info;
-
-TFW_API void tfw_chunk_get(const tfw_chunk *chunk, tfw_chunk_info *out_info);
-
-/* A column of a chunk, lent. values are those of the chunk. Its offsets, splits and steps may begin
- * with another number than 0, which counts for nothing: entry i leads to place offsets[i] -
- * offsets[0] of what the chunk has. capacity and absent are 0. is_list: of the feature lists.
- * TFW_E_ARGUMENT: there is no such column. */
-TFW_API int tfw_chunk_column(const tfw_chunk *chunk, bool is_list, size_t feature,
-                             tfw_column *out_column, tfw_error *error);
-
-/* Gives the memory back, for further chunks. From any thread, also after tfw_pipeline_free; NULL is
- * allowed. In a forked child it does nothing. */
-TFW_API void tfw_chunk_release(tfw_chunk *chunk);
 
 /* ---- Shuffling ------------------------------------------------------------------------------ */
 

@@ -5,6 +5,7 @@
 
 #include "base/threads.h"
 #include "files/read_columns.h"
+#include "tfwire_pipeline.h"
 
 /* Rows of a block that come from one file, without gaps. */
 typedef struct tfwi_run {

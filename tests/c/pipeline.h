@@ -4,6 +4,7 @@
 #define TFWIRE_TESTS_PIPELINE_H
 
 #include "tables.h"
+#include "tfwire_pipeline.h"
 
 #include <fcntl.h>
 

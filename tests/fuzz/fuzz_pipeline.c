@@ -6,6 +6,8 @@
 
 #include "common/table.h"
 
+#include "tfwire_pipeline.h"
+
 enum { FILES = 2 };
 
 /* What came out: records, hashes of all that they hold, whatever the chunks, and the end. */

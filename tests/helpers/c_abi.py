@@ -20,7 +20,7 @@ def layout() -> str:
     """As the compiler of the module has it, which the library is compiled like."""
     from tfwire._native import ffi, lib
 
-    headers = [CSRC / name for name in ("tfwire.h", "tfwire_arrow.h")]
+    headers = [CSRC / name for name in ("tfwire.h", "tfwire_pipeline.h", "tfwire_arrow.h")]
     text = "".join(path.read_text("ascii") for path in headers)
     public = set(re.findall(r"\w+", re.sub(r"/\*.*?\*/", "", text, flags=re.DOTALL)))
     lines = []

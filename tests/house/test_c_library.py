@@ -59,7 +59,7 @@ def test_the_shared_library_exports_the_public_functions_only(library):
     is of a version, by which a program that needs a newer library is told so when it starts."""
     symbols = output_of("nm", "-D", "--defined-only", library / "libtfwire.so")
     exported = {line.split()[-1] for line in symbols.splitlines()} - {"TFWIRE_0"}
-    names = ("tfwire.h", "tfwire_arrow.h")
+    names = ("tfwire.h", "tfwire_pipeline.h", "tfwire_arrow.h")
     header = "".join((CSRC / name).read_text(encoding="ascii") for name in names)
     declared = set(re.findall(r"^TFW_API [^(]*?\b(tfw_\w+)\(", header, re.MULTILINE))
     recorded = (CSRC / "libtfwire.map").read_text(encoding="ascii")

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Pipelines and chunks at the edges of their arguments. */
 #include "arguments.h"
+#include "tfwire_pipeline.h"
 
 static void pipelines_at_the_edges(void) {
     table t;
