@@ -40,7 +40,8 @@ man: build
 	$(RUN) packaging/make_man.py build/tfwire.1
 bench-growth: build
 	OPENBLAS_NUM_THREADS=1 $(RUN) benchmarks/growth.py  # numpy's own threads would count
-	$(RUN) benchmarks/thread_model.py
+bench-scale: build  # on idle cores
+	OPENBLAS_NUM_THREADS=1 $(RUN) benchmarks/scale.py
 bench-record:
 	$(PYTHON) benchmarks/counts/counts.py --record
 fuzz: $(VENV)/.made  # libFuzzer for T seconds or N executions of each of FUZZ_TARGETS

@@ -1,4 +1,5 @@
-"""The programs of `make bench-growth`, in their quick form: that they run, not what they find."""
+"""The programs of `make bench-growth` and `make bench-scale`, in their quick form: that they run,
+not what they find."""
 
 from __future__ import annotations
 
@@ -11,7 +12,7 @@ import pytest
 from helpers.command import output_of_python
 from helpers.paths import ROOT
 
-GROWTH, THREADS = (ROOT / "benchmarks" / f"{name}.py" for name in ("growth", "thread_model"))
+GROWTH, SCALE = (ROOT / "benchmarks" / f"{name}.py" for name in ("growth", "scale"))
 
 pytestmark = [
     pytest.mark.unsanitized("forks, and needs the folder of benchmarks"),
@@ -41,10 +42,18 @@ def test_growth(tmp_path, axes):
     assert {*axes, *measured} - {header[0]} <= set(texts)
 
 
-def test_the_model_of_threads():
-    header, _, *rows = rows_of(output_of_python(THREADS, "--quick", "--runs=1", "W1"))
-    assert {"T", "R", "S", "G", "16 threads"} <= set(header)
-    assert 5 == len(rows)
-    for row in rows:
-        terms = dict(zip(header, row, strict=True))
-        assert all(float(terms[name].replace(",", "")) >= 0 for name in "TRSG")
+@pytest.mark.parametrize("only", ["columns, W1", pytest.param(", W", marks=pytest.mark.slow)])
+def test_scale(only):
+    words = "--quick", "--size=0.05", "--runs=1", "--threads=1,2"
+    header, _, *rows = rows_of(output_of_python(SCALE, *words, only))
+    assert ["operation, workload", "GB/s", "2 threads", "2 processes"] == header
+    assert (5 if only == "columns, W1" else 34) == len(rows)
+    for name, *figures in rows:
+        given = 3 if name.startswith("one file to columns") else 2
+        assert all(float(figure) >= 0 for figure in figures[:given]), name
+
+
+@pytest.mark.slow
+def test_the_grid_of_sizes():
+    _, _, *rows = rows_of(output_of_python(SCALE, "--quick", "--grid", "--runs=1", "--threads=1,2"))
+    assert [5] * 6 == [len(row) for row in rows]
