@@ -1,0 +1,240 @@
+"""Pipelines of C: files to columns, totals or records, by any number of threads.
+
+    pipeline = NativePipeline(paths, PipelineOptions(lib.TFW_PIPELINE_VERIFY, num_threads=8))
+    while (found := pipeline.next()) is not None:
+        if isinstance(found, Stop):  # damage, a file that is not plain, a record that does not fit
+            ...
+            pipeline.seek(place after it)
+        else:
+            found.info.tally, found.begin, found.end
+
+The threads are C's and hold nothing of Python. What comes does not depend on how many there are.
+Whatever is not an undamaged, uncompressed, regular file is a Stop, for others to read.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterable
+from functools import partial
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from tfwire._base.aliases import Array
+from tfwire._base.native import check, create, ffi, lib, new_error, new_struct, text
+from tfwire._records.files.paths import Path
+from tfwire._records.reading.damage import RecordPosition
+
+# C refuses more, and no machine has use for them.
+_MOST_THREADS = 1024
+# Milliseconds after which a thread that waits looks for signals.
+_STEP = 100
+
+
+class FilePlace(NamedTuple):
+    """Where a record begins, or would begin.
+
+    Attributes:
+        file: The number of the file in the paths.
+        position: In the file.
+    """
+
+    file: int = 0
+    position: RecordPosition = RecordPosition()
+
+
+BEGINNING = FilePlace()
+
+
+class PipelineOptions(NamedTuple):
+    """What a pipeline does: ``tfw_pipeline_options``, where names are the same.
+
+    Attributes:
+        mode: TFW_PIPELINE_PARSE, TFW_PIPELINE_VERIFY ...
+        context, lists: ``tfw_schema *`` to parse by, which the pipeline and its chunks need as long
+            as they live.
+    """
+
+    mode: int
+    context: Any = ffi.NULL
+    lists: Any = ffi.NULL
+    batch_size: int = 0
+    max_record_size: int = 0
+    range_bytes: int = 0
+    num_threads: int = 1
+    flags: int = 0
+
+
+class Stop(NamedTuple):
+    """Why a pipeline does not go on by itself. Everything before it was delivered.
+
+    Attributes:
+        status: What C says: TFW_E_DATA_CRC, TFW_E_COUNT ...
+        error: The ``tfw_error *``, valid until the next call.
+        place: The record at fault.
+        next: The record after it, if it is known where that begins.
+    """
+
+    status: int
+    error: Any
+    place: FilePlace
+    next: FilePlace | None
+
+
+class NativePipeline:
+    """A ``tfw_pipeline``. Only one thread may use it at a time; any may cancel it.
+
+    Args:
+        paths: Of files of this machine.
+        options: What to do with their records.
+        start: Where to begin.
+
+    Raises:
+        ValueError: An option is out of range.
+        MemoryError: Out of memory.
+    """
+
+    def __init__(
+        self, paths: Iterable[Path], options: PipelineOptions, start: FilePlace = BEGINNING
+    ) -> None:
+        native = new_struct("tfw_pipeline_options")
+        names = [ffi.new("char[]", os.fsencode(path)) for path in paths]
+        table = ffi.new("char *[]", names)
+        native.paths, native.path_count = table, len(names)
+        native.start = _native_place(start)[0]
+        native.mode, native.flags = options.mode, options.flags
+        native.context, native.lists = options.context, options.lists
+        native.batch_size, native.range_bytes = options.batch_size, options.range_bytes
+        native.max_record_size = options.max_record_size
+        native.num_threads = min(options.num_threads, _MOST_THREADS)
+        created = create(lib.tfw_pipeline_create, "tfw_pipeline", native)
+        # Freed with the last reference: a thread that cancels it has one.
+        self._native: Any = ffi.gc(created, lib.tfw_pipeline_free)
+        self._pid = os.getpid()
+        self._out = ffi.new("tfw_chunk **")
+        self._error = new_error()
+        self._places = ffi.new("tfw_place[2]")
+
+    def next(self) -> Chunk | Stop | None:
+        """The next chunk, or why there is none; None at the end. A Stop comes again until ``seek``
+        is called. Signals are seen while it waits.
+
+        Raises:
+            RuntimeError: It was cancelled or closed; or its threads are in the parent process.
+            MemoryError: Out of memory.
+        """
+        native, out, error = self._native, self._out, self._error
+        if native is None:
+            raise RuntimeError("the pipeline is closed")
+        status = lib.TFW_NEED_INPUT
+        while status == lib.TFW_NEED_INPUT:
+            status = lib.tfw_pipeline_next(native, _STEP, out, error)
+        if status == lib.TFW_OK:
+            found, out[0] = out[0], ffi.NULL
+            return Chunk(ffi.gc(found, lib.tfw_chunk_release))
+        if status == lib.TFW_END:
+            return None
+        if status in (lib.TFW_E_ARGUMENT, lib.TFW_E_MEMORY) or self._is_of_parent(status):
+            _raise(status, error)
+        return self._stop(status)
+
+    def _is_of_parent(self, status: int) -> bool:
+        return status == lib.TFW_E_UNSUPPORTED and os.getpid() != self._pid
+
+    def _stop(self, status: int) -> Stop:
+        place, after = self._places, self._places + 1
+        lib.tfw_pipeline_stopped(self._native, place, after)
+        is_known = after.record != 0
+        return Stop(
+            status, self._error, _place_of(place[0]), _place_of(after[0]) if is_known else None
+        )
+
+    def seek(self, place: FilePlace) -> None:
+        """Goes on at a record after a Stop.
+
+        Raises:
+            ValueError: There was none, or the record lies before it.
+        """
+        check(lib.tfw_pipeline_seek(self._native, _native_place(place), self._error), self._error)
+
+    def cancel(self) -> None:
+        """Wakes the thread that waits in ``next``. Any thread may call this at any time, also in a
+        signal handler."""
+        native = self._native
+        if native is not None:
+            lib.tfw_pipeline_cancel(native)
+
+    def close(self) -> None:
+        """Ends the threads, when nobody is in a call. Chunks stay valid. Closing again is allowed.
+        In a forked child, the threads of the parent are left alone."""
+        lost, self._out[0] = self._out[0], ffi.NULL  # by an interrupt
+        lib.tfw_chunk_release(lost)
+        self._native = None
+
+
+class Chunk:
+    """Some whole batches, or some records of one file. Any thread may drop it, at any time.
+
+    Attributes:
+        native: The ``tfw_chunk *``, which owns its memory.
+        info: The ``tfw_chunk_info *``; what it points to is valid as long as the chunk.
+    """
+
+    __slots__ = ("info", "native")
+
+    def __init__(self, native: Any) -> None:
+        self.native = native
+        self.info: Any = new_struct("tfw_chunk_info")
+        lib.tfw_chunk_get(native, self.info)
+
+    @property
+    def num_records(self) -> int:
+        return int(self.info.records)
+
+    @property
+    def begin(self) -> FilePlace:
+        """Where the first record begins."""
+        return _place_of(self.info.begin)
+
+    @property
+    def end(self) -> FilePlace:
+        """Where the last one ends, in its file."""
+        return _place_of(self.info.end)
+
+    def column(self, is_list: bool, feature: int, column: Any) -> None:
+        """Fills in a ``tfw_column *``, valid as long as the chunk."""
+        error = new_error()
+        check(lib.tfw_chunk_column(self.native, is_list, feature, column, error), error)
+
+    def array(self, memory: Any, count: int, dtype: Any) -> Array:
+        """A writable array over memory of the chunk, which is not used again before the last view
+        of the array is gone."""
+        dtype = np.dtype(dtype)
+        if not count:
+            return np.empty(0, dtype)
+        owner = ffi.gc(memory, partial(_forget, self.native))
+        return np.frombuffer(ffi.buffer(owner, count * dtype.itemsize), dtype)
+
+    def release(self) -> None:
+        """Gives the memory back at once. No array over it may be left."""
+        ffi.release(self.native)
+
+
+def _forget(chunk: Any, memory: Any) -> None:
+    """The chunk was kept as long as something that has this for its destructor."""
+
+
+def _raise(status: int, error: Any) -> None:
+    if status == lib.TFW_E_MEMORY:
+        check(status, error)
+    raise RuntimeError(text(error.text))
+
+
+def _place_of(native: Any) -> FilePlace:
+    return FilePlace(native.file, RecordPosition(native.record, native.offset))
+
+
+def _native_place(place: FilePlace) -> Any:
+    file, (record, offset) = place
+    return ffi.new("tfw_place *", {"file": file, "record": record, "offset": offset})
