@@ -251,6 +251,7 @@ def repeated(run: Run, times: int, num_threads: int) -> None:
 def draw(rows: dict[str, list[float]], threads: list[int], path: Path) -> None:
     """Times over one thread, by threads: a panel for each operation, a line for each workload."""
     import matplotlib.pyplot as plt
+
     from plots import COLOURS, PARAMETERS
 
     names = list(dict.fromkeys(name.rpartition(", ")[0] for name in rows))
