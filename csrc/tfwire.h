@@ -692,6 +692,13 @@ TFW_API int tfw_pad(const void *values, size_t value_count, const int64_t *split
 
 /* ---- Shuffling ------------------------------------------------------------------------------ */
 
+/* Exchanges numbers of [0, size) for those at these places of a random order of all of them, which
+ * key and size alone determine: a Feistel network, through which numbers outside of the range go
+ * again ("cycle walking"). For few numbers it does not give all orders equally often.
+ * TFW_E_ARGUMENT: a number outside of the range; none was changed. */
+TFW_API int tfw_permute(uint64_t key, uint64_t size, int64_t *numbers, size_t count,
+                        tfw_error *error);
+
 /* Exchanges elements of a buffer for incoming ones, one after the other: element i of others with
  * element slots[i] of held, and likewise the number that belongs to each. An element has 4, 8 or
  * 16 bytes. TFW_E_ARGUMENT: a slot outside of the buffer, another element_size; nothing was

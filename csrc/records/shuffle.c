@@ -1,6 +1,83 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The buffer of a shuffle: exchanging elements, and copying strings side by side. */
+/* Shuffles: a random order of numbers; the buffer, in which elements are exchanged; and copying
+ * strings side by side. */
 #include "base/common.h"
+
+/* ---- A random order ------------------------------------------------------------------------- */
+
+enum { ROUNDS = 6, NUMBERS = 64 /* that go through the network side by side */ };
+
+/* The finalizer of SplitMix64: every bit depends on every other. */
+TFWI_INLINE uint64_t mix(uint64_t value) {
+    value = (value ^ value >> 30) * UINT64_C(0xBF58476D1CE4E5B9);
+    value = (value ^ value >> 27) * UINT64_C(0x94D049BB133111EB);
+    return value ^ value >> 31;
+}
+
+/* A Feistel network on numbers of 2 * half bits. */
+typedef struct network {
+    uint64_t keys[ROUNDS];
+    unsigned half;
+} network;
+
+static network network_of(uint64_t key, uint64_t size) {
+    network n = {.half = 1};
+    while (n.half < 32 && (size - 1) >> (2 * n.half) != 0) {
+        n.half++;
+    }
+    for (uint64_t i = 0; i < ROUNDS; i++) {
+        n.keys[i] = mix((i + 1) * UINT64_C(0x9E3779B97F4A7C15) + key);
+    }
+    return n;
+}
+
+TFWI_INLINE uint64_t pass(const network *n, uint64_t value) {
+    const uint64_t mask = (UINT64_C(1) << n->half) - 1;
+    uint64_t left = value >> n->half, right = value & mask;
+    for (size_t i = 0; i < ROUNDS; i++) {
+        const uint64_t next = left ^ (mix(right + n->keys[i]) & mask);
+        left = right;
+        right = next;
+    }
+    return left << n->half | right;
+}
+
+/* Some numbers. Those that leave the range go through the network again. */
+static void permute(const network *n, uint64_t size, int64_t *numbers, size_t count) {
+    size_t outside[NUMBERS], left = count;
+    for (size_t i = 0; i < count; i++) {
+        outside[i] = i;
+    }
+    while (left != 0) {
+        size_t still = 0;
+        for (size_t i = 0; i < left; i++) {
+            const size_t at = outside[i];
+            const uint64_t value = pass(n, (uint64_t)numbers[at]);
+            numbers[at] = (int64_t)value;
+            outside[still] = at;
+            still += value >= size;
+        }
+        left = still;
+    }
+}
+
+int tfw_permute(uint64_t key, uint64_t size, int64_t *numbers, size_t count, tfw_error *error) {
+    for (size_t i = 0; i < count; i++) {
+        if (numbers[i] < 0 || (uint64_t)numbers[i] >= size) {
+            return tfwi_fail(error, TFW_E_ARGUMENT, "a number outside of the range");
+        }
+    }
+    if (count == 0) {
+        return TFW_OK;
+    }
+    const network n = network_of(key, size);
+    for (size_t first = 0; first < count; first += NUMBERS) {
+        permute(&n, size, numbers + first, count - first < NUMBERS ? count - first : NUMBERS);
+    }
+    return TFW_OK;
+}
+
+/* ---- The buffer ----------------------------------------------------------------------------- */
 
 /* Inlined for each size, so that a copy is a move or two. */
 TFWI_INLINE void exchange(uint8_t *held, int64_t *held_numbers, uint8_t *others,

@@ -11,8 +11,9 @@ from typing import Any
 
 import numpy as np
 
+from tfwire._base.native import call, ffi, lib
+
 Array = np.ndarray[Any, Any]
-_ROUNDS = 6
 _SORTED = 512  # up to this many elements, a permutation is made by sorting
 _GOLDEN = np.uint64(0x9E3779B97F4A7C15)
 
@@ -40,29 +41,17 @@ def randrange(numbers: Array, size: int) -> Array:
 def permuted(key: int, size: int, places: Array) -> Array:
     """The numbers at these places (int64, in [0, size)) of a random order of range(size).
 
-    A Feistel network on as many bits as size needs; numbers outside of the range go through it
-    again ("cycle walking": Black and Rogaway, "Ciphers with arbitrary finite domains", 2002). For
-    few elements it would not give all orders equally often: they are sorted by random numbers.
+    A Feistel network of C's on as many bits as size needs; numbers outside of the range go through
+    it again ("cycle walking": Black and Rogaway, "Ciphers with arbitrary finite domains", 2002).
+    For few elements it would not give all orders equally often: they are sorted by random numbers.
     """
     if size <= _SORTED:
         order: Array = np.argsort(draws(key, 0, size), kind="stable")[places]
         return order
-    half = max(1, -(-max(size - 1, 1).bit_length() // 2))
-    found = _feistel(key, half, places.astype(np.uint64))
-    while (outside := found >= np.uint64(size)).any():
-        found[outside] = _feistel(key, half, found[outside])
-    return found.astype(np.int64)
-
-
-def _feistel(key: int, half: int, values: Array) -> Array:
-    """A permutation of the numbers of 2 * half bits."""
-    shift, mask = np.uint64(half), np.uint64((1 << half) - 1)
-    left, right = values >> shift, values & mask
-    keys = draws(key, 0, _ROUNDS)
-    for i in range(_ROUNDS):
-        left, right = right, left ^ (_mix(right + keys[i]) & mask)
-    joined: Array = left << shift | right
-    return joined
+    numbers: Array = places.astype(np.int64)  # a copy
+    memory = ffi.from_buffer("int64_t[]", numbers)
+    call(lib.tfw_permute, key, size, memory, len(numbers))
+    return numbers
 
 
 def _mix(values: Array) -> Array:

@@ -362,6 +362,13 @@ static void slots_at_the_edges(void) {
                  size == 8 || size == 16 ? TFW_E_ARGUMENT
                                          : tfw_exchange(held, held_numbers, 2, others,
                                                         other_numbers, size, &first, 1, NULL));
+        int64_t number = slot;
+        CHECK_EQ(slot == 0 ? TFW_OK : TFW_E_ARGUMENT, tfw_permute(EDGES[i], 1, &number, 1, NULL));
+        CHECK_EQ(slot, number);
+        number = 0;
+        CHECK_EQ(EDGES[i] != 0 ? TFW_OK : TFW_E_ARGUMENT,
+                 tfw_permute(1, EDGES[i], &number, 1, NULL));
+        CHECK(number == 0 || (uint64_t)number < EDGES[i]);
         tfw_span span = {(uintptr_t)held, 8};
         uint8_t out[8];
         size_t count;

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The buffer of a shuffle. */
+/* Random orders, and the buffer of a shuffle. */
 #include "check.h"
+#include "proto.h"
 #include "base/common.h"
 
 enum { HELD = 3, OTHERS = 4 };
@@ -127,6 +128,54 @@ static void test_sizes_of_elements(void) {
     }
 }
 
+/* Every number once, whatever the size, and the same ones one by one. */
+static void test_a_random_order_has_every_number_once(void) {
+    static const uint64_t sizes[] = {1, 2, 3, 4, 5, 17, 63, 64, 65, 1000, 1024, 1025};
+    for (uint64_t key = 0; key < 20; key++) {
+        for (size_t k = 0; k < COUNT(sizes); k++) {
+            int64_t numbers[1025];
+            uint8_t seen[1025] = {0};
+            const size_t size = (size_t)sizes[k];
+            for (size_t i = 0; i < size; i++) {
+                numbers[i] = (int64_t)i;
+            }
+            CHECK_EQ(TFW_OK, tfw_permute(key, size, numbers, size, NULL));
+            for (size_t i = 0; i < size; i++) {
+                int64_t alone = (int64_t)i;
+                CHECK(numbers[i] >= 0 && (uint64_t)numbers[i] < size);
+                seen[numbers[i]]++;
+                CHECK_EQ(TFW_OK, tfw_permute(key, size, &alone, 1, NULL));
+                CHECK_EQ(numbers[i], alone);
+            }
+            CHECK(memchr(seen, 0, size) == NULL);
+        }
+    }
+}
+
+/* Of 1,000, and of 3 * 2^40: the orders that saved states mean. */
+static void test_random_orders_stay_what_they_are(void) {
+    int64_t numbers[5] = {0, 1, 2, 3, 4};
+    const int64_t few[5] = {656, 928, 205, 309, 206},
+                  many[5] = {2058917691946, 562451938797, 1107055162924, 3258893006560,
+                             64537483661};
+    CHECK_EQ(TFW_OK, tfw_permute(1, 1000, numbers, 5, NULL));
+    CHECK(memcmp(few, numbers, sizeof few) == 0);
+    for (int64_t i = 0; i < 5; i++) {
+        numbers[i] = i;
+    }
+    CHECK_EQ(TFW_OK, tfw_permute(UINT64_MAX, UINT64_C(3) << 40, numbers, 5, NULL));
+    CHECK(memcmp(many, numbers, sizeof many) == 0);
+}
+
+static void test_a_number_outside_of_an_order_changes_nothing(void) {
+    const int64_t wrong[] = {-1, 10, INT64_MAX, INT64_MIN};
+    for (size_t i = 0; i < COUNT(wrong); i++) {
+        int64_t numbers[2] = {3, wrong[i]};
+        CHECK_EQ(TFW_E_ARGUMENT, tfw_permute(1, 10, numbers, 2, NULL));
+        CHECK(numbers[0] == 3 && numbers[1] == wrong[i]);
+    }
+}
+
 int main(void) {
     RUN(test_a_slot_drawn_again_gives_what_the_draw_before_put_there);
     RUN(test_some_or_none);
@@ -135,5 +184,8 @@ int main(void) {
     RUN(test_only_what_there_is_room_for_is_gathered);
     RUN(test_strings_of_no_bytes_need_no_memory);
     RUN(test_sizes_of_elements);
+    RUN(test_a_random_order_has_every_number_once);
+    RUN(test_random_orders_stay_what_they_are);
+    RUN(test_a_number_outside_of_an_order_changes_nothing);
     return check_report("shuffle");
 }
