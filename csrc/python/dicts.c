@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Decoded messages as dicts: strings as bytes objects, numbers as slices of two arrays. */
+/* Decoded messages as dicts: strings as bytes objects, numbers as slices of arrays. */
 #include "python/objects.h"
 
 #ifdef TFW_PYTHON
@@ -8,19 +8,26 @@
 #include "python/decode.h"
 
 enum {
-    MOST_NAMES = 4096,   /* that are remembered */
-    LONGEST_NAME = 256,  /* of those */
-    MANY_SINGLES = 8,    /* arrays of one value, from which on a view by rows pays */
-    KEPT_BYTES = 1 << 16 /* after a longer message its memory is not kept for the next one */
+    MOST_NAMES = 4096,    /* that are remembered */
+    LONGEST_NAME = 256,   /* of those */
+    FEW_KEYS = 5,         /* for which a dict of Python has room from the start */
+    SHARED_NUMBERS = 512, /* numbers of one array; more are in an array of their own */
+    KEPT_BYTES = 1 << 16  /* after a longer message its memory is not kept for the next one */
 };
 
 static const char decoder_name[] = "tfw_decoder";
 
-/* Numbers of one kind. */
+/* Numbers of one kind. An array costs more than the numbers of a message, so several messages
+ * share one: its numbers are used in turn. */
 typedef struct source {
-    PyObject *all;  /* an array of all values */
-    PyObject *rows; /* the same, with one value a row; NULL: too few would be used */
-    size_t count;
+    PyObject *none;  /* an array without values */
+    PyObject *dtype; /* of it */
+    PyObject *all;   /* an array; NULL: there is no room yet */
+    PyObject *rows;  /* the same, with one value a row; NULL: none was asked for */
+    uint8_t *memory; /* of the array */
+    size_t room;     /* numbers that it holds */
+    size_t used;
+    size_t begin; /* where those of the decoded messages begin */
 } source;
 
 /* Decodes messages, and remembers their keys from call to call. For one thread at a time. */
@@ -29,10 +36,11 @@ typedef struct decoder {
     tfwi_keys keys;
     TFWI_ARRAY(PyObject *) names;  /* by number of the key */
     TFWI_ARRAY(uint32_t) guesses;  /* the numbers of the keys of the map before, in order */
+    size_t missed;                 /* guesses that were wrong */
+    size_t entries;                /* of the map before */
+    PyObject *alike;               /* a dict of the guesses; NULL: no two maps had the same keys */
     PyObject *from_memory;         /* numpy.frombuffer */
-    PyObject *no_strings;          /* arrays without values */
-    PyObject *no_floats;
-    PyObject *no_int64s;
+    PyObject *no_strings;          /* an array without values */
     source int64s;
     source floats;
 } decoder;
@@ -44,7 +52,20 @@ static void forget_names(decoder *d) {
         Py_DECREF(d->names.of[--d->names.count]);
     }
     d->guesses.count = 0;
+    Py_CLEAR(d->alike);
     tfwi_keys_clear(&d->keys);
+}
+
+static void close_source(source *from) {
+    Py_CLEAR(from->all);
+    Py_CLEAR(from->rows);
+    from->room = from->used = 0;
+}
+
+static void free_source(source *from) {
+    close_source(from);
+    Py_XDECREF(from->none);
+    Py_XDECREF(from->dtype);
 }
 
 static void free_decoder(PyObject *capsule) {
@@ -52,8 +73,8 @@ static void free_decoder(PyObject *capsule) {
     forget_names(d);
     Py_XDECREF(d->from_memory);
     Py_XDECREF(d->no_strings);
-    Py_XDECREF(d->no_floats);
-    Py_XDECREF(d->no_int64s);
+    free_source(&d->int64s);
+    free_source(&d->floats);
     tfw_free(d->names.of);
     tfw_free(d->guesses.of);
     tfwi_decoded_clear(&d->decoded);
@@ -63,6 +84,12 @@ static void free_decoder(PyObject *capsule) {
 static PyObject *held(PyObject *object) {
     Py_INCREF(object);
     return object;
+}
+
+static bool begin_source(source *from, PyObject *none) {
+    from->none = held(none);
+    from->dtype = PyObject_GetAttrString(none, "dtype");
+    return from->dtype != NULL;
 }
 
 /* seed, as for tfw_schema_create, numpy.frombuffer, arrays without values of objects, of float32
@@ -79,8 +106,9 @@ PyObject *tfwi_new_decoder(PyObject *module, tfwi_arguments args, Py_ssize_t arg
     d->keys.seed = tfwi_seed_of(seed);
     d->from_memory = held(args[1]);
     d->no_strings = held(args[2]);
-    d->no_floats = held(args[3]);
-    d->no_int64s = held(args[4]);
+    if (!begin_source(&d->floats, args[3]) || !begin_source(&d->int64s, args[4])) {
+        Py_CLEAR(capsule);
+    }
     return capsule;
 }
 
@@ -111,6 +139,7 @@ static PyObject *name_of(decoder *d, const tfwi_value *value, size_t place) {
             return held(d->names.of[number]);
         }
     }
+    d->missed++;
     if (value->key_len > LONGEST_NAME || d->keys.count > MOST_NAMES ||
         tfwi_keys_find(&d->keys, value->key, value->key_len, &number) != TFW_OK) {
         return decode_name(value);
@@ -118,6 +147,7 @@ static PyObject *name_of(decoder *d, const tfwi_value *value, size_t place) {
     if (number == d->names.count && add_name(d, value) == NULL) {
         return NULL;
     }
+    Py_CLEAR(d->alike);
     if (place < d->guesses.count) {
         d->guesses.of[place] = number;
     } else if (place == d->guesses.count && TFWI_RESERVE_MORE(d->guesses, 1)) {
@@ -128,37 +158,53 @@ static PyObject *name_of(decoder *d, const tfwi_value *value, size_t place) {
 
 /* ---- Values --------------------------------------------------------------------------------- */
 
-/* An array of a copy of numbers; false, with an exception. */
-static bool fill_source(decoder *d, source *from, PyObject *none, const void *numbers,
-                        size_t count, size_t size, size_t singles) {
-    *from = (source){.count = count};
-    if (count == 0) {
-        from->all = held(none);
-        return true;
+/* Makes room for so many numbers, in a new array; false, with an exception. */
+static bool add_room(decoder *d, source *from, size_t count, size_t size) {
+    close_source(from);
+    const size_t room = count > SHARED_NUMBERS ? count : SHARED_NUMBERS;
+    PyObject *memory = PyByteArray_FromStringAndSize(NULL, (Py_ssize_t)(room * size));
+    if (memory == NULL) {
+        return false;
     }
-    PyObject *memory = PyByteArray_FromStringAndSize(numbers, (Py_ssize_t)(count * size));
-    PyObject *dtype = memory != NULL ? PyObject_GetAttrString(none, "dtype") : NULL;
-    if (dtype != NULL) {
-        from->all = PyObject_CallFunctionObjArgs(d->from_memory, memory, dtype, NULL);
-        Py_DECREF(dtype);
-    }
-    Py_XDECREF(memory);
-    if (from->all != NULL && singles >= MANY_SINGLES) {
-        from->rows = PyObject_CallMethod(from->all, "reshape", "ii", -1, 1);
-        return from->rows != NULL;
-    }
-    return from->all != NULL;
+    from->memory = (uint8_t *)PyByteArray_AsString(memory);
+    from->all = PyObject_CallFunctionObjArgs(d->from_memory, memory, from->dtype, NULL);
+    Py_DECREF(memory);
+    from->room = from->all != NULL ? room : 0;
+    return from->room != 0;
 }
 
-static PyObject *array_of(const source *from, const tfwi_value *value) {
-    const Py_ssize_t begin = (Py_ssize_t)value->begin, end = (Py_ssize_t)value->end;
-    if (end - begin == 1 && from->rows != NULL) {
-        return PySequence_GetItem(from->rows, begin);
+/* Copies the numbers of messages to where they stay; false, with an exception. */
+static bool fill_source(decoder *d, source *from, const void *numbers, size_t count, size_t size) {
+    if (count > from->room - from->used && !add_room(d, from, count, size)) {
+        return false;
     }
-    if (begin == 0 && value->end == from->count && end != 0) {
+    if (count != 0) {
+        memcpy(from->memory + from->used * size, numbers, count * size);
+    }
+    from->begin = from->used;
+    from->used += count;
+    return true;
+}
+
+/* An array of one number. */
+static PyObject *single_of(source *from, Py_ssize_t at) {
+    if (from->rows == NULL) {
+        from->rows = PyObject_CallMethod(from->all, "reshape", "ii", -1, 1);
+    }
+    return from->rows != NULL ? PySequence_GetItem(from->rows, at) : NULL;
+}
+
+static PyObject *array_of(source *from, const tfwi_value *value) {
+    const size_t count = value->end - value->begin;
+    const Py_ssize_t begin = (Py_ssize_t)(from->begin + value->begin);
+    if (count == 0) {
+        return PySequence_GetSlice(from->none, 0, 0);
+    }
+    if (count == from->room) {
         return held(from->all); /* nothing else is in it */
     }
-    return PySequence_GetSlice(from->all, begin, end);
+    return count == 1 ? single_of(from, begin)
+                      : PySequence_GetSlice(from->all, begin, begin + (Py_ssize_t)count);
 }
 
 static PyObject *strings_of(const decoder *d, const tfwi_value *value) {
@@ -178,7 +224,7 @@ static PyObject *strings_of(const decoder *d, const tfwi_value *value) {
     return list;
 }
 
-static PyObject *object_of(const decoder *d, const tfwi_value *value) {
+static PyObject *object_of(decoder *d, const tfwi_value *value) {
     switch (value->kind) {
     case TFW_INT64: return array_of(&d->int64s, value);
     case TFW_FLOAT: return array_of(&d->floats, value);
@@ -187,7 +233,7 @@ static PyObject *object_of(const decoder *d, const tfwi_value *value) {
     }
 }
 
-static PyObject *list_of_steps(const decoder *d, const tfwi_value *value) {
+static PyObject *list_of_steps(decoder *d, const tfwi_value *value) {
     PyObject *list = PyList_New((Py_ssize_t)(value->end - value->begin));
     for (size_t i = value->begin; list != NULL && i < value->end; i++) {
         PyObject *step = object_of(d, &d->decoded.values.of[i]);
@@ -199,6 +245,44 @@ static PyObject *list_of_steps(const decoder *d, const tfwi_value *value) {
 }
 
 /* ---- Messages ------------------------------------------------------------------------------- */
+
+/* Whether a map has the keys that were noted. */
+static bool is_alike(const decoder *d, size_t begin, size_t end) {
+    const size_t count = end - begin;
+    bool alike = d->alike != NULL && count == (size_t)PyDict_Size(d->alike);
+    for (size_t i = 0; alike && i < count; i++) {
+        const tfwi_value *value = &d->decoded.values.of[begin + i];
+        alike = tfwi_is_named(&d->keys.of[d->guesses.of[i]], value->key, value->key_len);
+    }
+    return alike;
+}
+
+/* Such a map: its dict is a copy, since to set a value takes a third of the time of
+ * adding one and making room. */
+static PyObject *alike_dict_of(decoder *d, size_t begin, size_t end) {
+    PyObject *dict = PyDict_Copy(d->alike);
+    for (size_t i = begin; dict != NULL && i < end; i++) {
+        PyObject *name = d->names.of[d->guesses.of[i - begin]];
+        PyObject *object = object_of(d, &d->decoded.values.of[i]);
+        if (object == NULL || PyDict_SetItem(dict, name, object) != 0) {
+            Py_CLEAR(dict);
+        }
+        Py_XDECREF(object);
+    }
+    return dict;
+}
+
+/* Notes the keys of a map of so many entries, all of which were guessed. Without memory none. */
+static void note_keys(decoder *d, size_t count) {
+    Py_CLEAR(d->alike);
+    d->alike = PyDict_New();
+    for (size_t i = 0; d->alike != NULL && i < count; i++) {
+        if (PyDict_SetItem(d->alike, d->names.of[d->guesses.of[i]], Py_None) != 0) {
+            Py_CLEAR(d->alike);
+        }
+    }
+    PyErr_Clear();
+}
 
 /* A dict of the values [begin, end). Its keys are remembered by their places from first on. */
 static PyObject *dict_of(decoder *d, size_t begin, size_t end, size_t first) {
@@ -221,12 +305,27 @@ static PyObject *dict_of(decoder *d, size_t begin, size_t end, size_t first) {
     return dict;
 }
 
+/* The same of the features of a message. */
+static PyObject *dict_of_features(decoder *d, size_t begin, size_t end) {
+    if (is_alike(d, begin, end)) {
+        return alike_dict_of(d, begin, end);
+    }
+    const size_t missed = d->missed, count = end - begin;
+    PyObject *dict = dict_of(d, begin, end, 0);
+    if (dict != NULL && count > FEW_KEYS && count == d->entries && missed == d->missed &&
+        count == (size_t)PyDict_Size(dict)) {
+        note_keys(d, count);
+    }
+    d->entries = count;
+    return dict;
+}
+
 /* A dict, or a tuple of two, of the message whose values begin there. */
 static PyObject *message_of(decoder *d, size_t number, unsigned flags, size_t *begin) {
     const bool sequence = (flags & TFW_SEQUENCE) != 0;
     const size_t *ends = d->decoded.ends.of + (sequence ? 2 * number : number);
     const size_t entries = ends[0] - *begin;
-    PyObject *context = dict_of(d, *begin, ends[0], 0);
+    PyObject *context = dict_of_features(d, *begin, ends[0]);
     *begin = ends[sequence];
     if (context == NULL || !sequence) {
         return context;
@@ -238,28 +337,21 @@ static PyObject *message_of(decoder *d, size_t number, unsigned flags, size_t *b
     return both;
 }
 
-/* Fills the sources of the numbers that were decoded. */
+/* Fills the sources with the numbers that were decoded. */
 static bool fill_sources(decoder *d) {
     const tfwi_decoded *found = &d->decoded;
-    size_t singles[2] = {0, 0};
-    for (size_t i = 0; i < found->values.count; i++) {
-        const tfwi_value *value = &found->values.of[i];
-        const bool is_single = value->end - value->begin == 1;
-        singles[0] += is_single && value->kind == TFW_INT64;
-        singles[1] += is_single && value->kind == TFW_FLOAT;
-    }
-    d->int64s = d->floats = (source){.all = NULL};
-    return fill_source(d, &d->int64s, d->no_int64s, found->int64s.of, found->int64s.count,
-                       sizeof(int64_t), singles[0]) &&
-           fill_source(d, &d->floats, d->no_floats, found->floats.of, found->floats.count,
-                       sizeof(float), singles[1]);
+    return fill_source(d, &d->int64s, found->int64s.of, found->int64s.count, sizeof(int64_t)) &&
+           fill_source(d, &d->floats, found->floats.of, found->floats.count, sizeof(float));
 }
 
+/* Keeps no array of many numbers, nor one that somebody has. */
 static void close_sources(decoder *d) {
-    Py_CLEAR(d->int64s.all);
-    Py_CLEAR(d->int64s.rows);
-    Py_CLEAR(d->floats.all);
-    Py_CLEAR(d->floats.rows);
+    if (d->int64s.used == d->int64s.room) {
+        close_source(&d->int64s);
+    }
+    if (d->floats.used == d->floats.room) {
+        close_source(&d->floats);
+    }
 }
 
 /* A list of the messages that were decoded. */

@@ -136,6 +136,33 @@ def test_what_was_decoded_stays_as_it_was():
             assert len(values) == 0 or values.flags.writeable
 
 
+numbers = st.integers(0, 600).map(lambda n: np.arange(n) % 7)
+few_keys = st.lists(st.sampled_from("abcdefghijkl"), max_size=12, unique=True)
+shapes = few_keys.flatmap(lambda keys: st.tuples(*(st.tuples(st.just(k), numbers) for k in keys)))
+
+
+@given(st.lists(st.tuples(shapes, st.integers(1, 4)), max_size=8), st.integers(0, 2**32))
+def test_messages_of_other_keys_and_sizes_may_follow_each_other(rows, seed):
+    """A decoder knows the keys of the message before, and its numbers lie beside those of it. Each
+    kind of message comes several times; a twice set key and the other values stay as they are."""
+    rows = [dict(row) for row, times in rows for _ in range(times)]
+    decoded = []
+    for i, row in enumerate(rows):
+        again = encode_example(dict([*row.items()][seed % 13 :]))  # some keys occur twice
+        message = encode_example({k: v if k < "h" else v / 8 for k, v in row.items()}) + again
+        [expected] = decode_examples([message])
+        found = decode_example(message)
+        assert list(expected) == list(found)
+        for key, values in found.items():
+            assert (values.dtype, plain(values)) == (expected[key].dtype, plain(expected[key]))
+            values += i
+        decoded.append((found, expected))
+    for i, (found, expected) in enumerate(decoded):
+        assert {k: plain(v) for k, v in found.items()} == {
+            k: plain(v + i) for k, v in expected.items()
+        }
+
+
 def test_an_empty_message_has_no_features():
     assert decode_example(b"") == {}
     assert decode_examples([]) == []

@@ -27,7 +27,7 @@ def decode_example(serialized: BytesLike | SupportsSerialize) -> dict[str, Decod
         Feature names to values: an int64 or float32 array of rank 1, or a list of bytes. ``[]`` is
         a Feature without a kind, an empty array of dtype object an empty bytes_list, so that
         encode_example gives the same values back. Names that are not UTF-8 hold their bytes as
-        surrogateescape does.
+        surrogateescape does. Small arrays of several messages may share memory, up to 4 KiB.
 
     Raises:
         ParseError: Not a well-formed message.
@@ -42,7 +42,7 @@ def decode_example(serialized: BytesLike | SupportsSerialize) -> dict[str, Decod
 
 
 def decode_examples(serialized: Messages) -> list[dict[str, DecodedValues]]:
-    """Decodes many serialized Examples. Arrays of several messages may share memory.
+    """Decodes many serialized Examples. Arrays of all of them may share memory.
 
     Args:
         serialized: A list or array of bytes-like objects, or a BytesColumn.
