@@ -17,6 +17,7 @@ extern "C" {
  * number: chunks come in order, and end where one thread would end. */
 typedef struct tfw_pipeline tfw_pipeline;
 typedef struct tfw_chunk tfw_chunk;
+typedef struct tfw_hold tfw_hold;
 
 enum tfw_pipeline_mode {
     TFW_PIPELINE_PARSE = 0,  /* to columns */
@@ -113,6 +114,16 @@ TFW_API void tfw_chunk_get(const tfw_chunk *chunk, tfw_chunk_info *out_info);
  * TFW_E_ARGUMENT: there is no such column. */
 TFW_API int tfw_chunk_column(const tfw_chunk *chunk, bool is_list, size_t feature,
                              tfw_column *out_column, tfw_error *error);
+
+/* The same, for tfw_hold_release: the column stays as it is, whatever becomes of the chunk, and
+ * keeps no other column. A column that is held several times is to be released as often.
+ * TFW_E_ARGUMENT; TFW_E_MEMORY; TFW_E_UNSUPPORTED: this is a forked child. */
+TFW_API int tfw_chunk_hold(tfw_chunk *chunk, bool is_list, size_t feature, tfw_column *out_column,
+                           tfw_hold **out_hold, tfw_error *error);
+
+/* Gives the column's memory back, for further chunks. From any thread, also after
+ * tfw_chunk_release and tfw_pipeline_free; NULL is allowed. In a forked child it does nothing. */
+TFW_API void tfw_hold_release(tfw_hold *hold);
 
 /* Gives the memory back, for further chunks. From any thread, also after tfw_pipeline_free; NULL is
  * allowed. In a forked child it does nothing. */

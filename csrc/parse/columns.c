@@ -75,19 +75,30 @@ int tfw_columns_create(const tfw_schema *schema, unsigned flags, tfw_columns **o
     return TFW_OK;
 }
 
+static tfwi_column_memory memory_of(const tfwi_column *column) {
+    return (tfwi_column_memory){column->values, column->offsets, column->splits, column->steps,
+                                column->absent};
+}
+
+void tfwi_column_memory_free(tfwi_column_memory *memory) {
+    tfw_free(memory->values.of);
+    tfw_free(memory->offsets.of);
+    tfw_free(memory->splits.of);
+    tfw_free(memory->steps.of);
+    tfw_free(memory->absent.of);
+}
+
 void tfw_columns_free(tfw_columns *columns) {
     if (columns == NULL) {
         return;
     }
     for (size_t i = 0; i < columns->count; i++) {
         tfwi_column *column = &columns->columns[i];
-        if (!column->bound) {
-            tfw_free(column->values.of);
+        tfwi_column_memory memory = memory_of(column);
+        if (column->bound) {
+            memory.values.of = NULL;
         }
-        tfw_free(column->offsets.of);
-        tfw_free(column->splits.of);
-        tfw_free(column->steps.of);
-        tfw_free(column->absent.of);
+        tfwi_column_memory_free(&memory);
         tfw_free(column->kindless.of);
     }
     tfw_free(columns);
@@ -370,6 +381,23 @@ int tfw_columns_take(tfw_columns *columns, size_t feature, tfw_column *out_colum
     column->taken = true;
     columns->taken = true;
     return TFW_OK;
+}
+
+void tfwi_columns_exchange(tfw_columns *columns, size_t feature, tfwi_column_memory *memory) {
+    tfwi_column *column = &columns->columns[feature];
+    const tfwi_column_memory old = memory_of(column);
+    column->values = memory->values;
+    column->offsets = memory->offsets;
+    column->splits = memory->splits;
+    column->steps = memory->steps;
+    column->absent = memory->absent;
+    if (memory->values.of == NULL) {
+        column->values.hint = old.values.capacity;
+        column->offsets.hint = old.offsets.capacity;
+        column->splits.hint = old.splits.capacity;
+        column->steps.hint = old.steps.capacity;
+    }
+    *memory = old;
 }
 
 int tfw_columns_donate(tfw_columns *columns, size_t feature, void *values, size_t capacity,

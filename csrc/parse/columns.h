@@ -72,6 +72,17 @@ int tfwi_columns_prepare(tfw_columns *columns, size_t count, tfw_error *error);
 int tfwi_columns_append(tfw_columns *columns, const tfw_columns *from, size_t first, size_t end,
                         tfw_error *error);
 
+/* The memory of a grown column, which another column of the same feature can go on with. */
+typedef struct tfwi_column_memory {
+    tfwi_bytes values;
+    tfwi_int64s offsets, splits, steps, absent;
+} tfwi_column_memory;
+
+/* Exchanges the memory of a column for another; clear before the next record. Memory that is all
+ * zeros is none; the column that is left with it gets as much as it had where it needs some. */
+void tfwi_columns_exchange(tfw_columns *columns, size_t feature, tfwi_column_memory *memory);
+void tfwi_column_memory_free(tfwi_column_memory *memory);
+
 /* Makes room for that many records like those held, where memory allows. For callers that know how
  * many will come: an array that grows by doubling is moved again and again. */
 void tfwi_columns_expect(tfw_columns *columns, uint64_t records);

@@ -105,7 +105,7 @@ static bool init_pipeline(tfw_pipeline *p, const tfw_pipeline_options *o) {
         p->workers[i].pipeline = p;
         p->workers[i].stretch.size = sizeof p->workers[i].stretch;
     }
-    p->pool = tfwi_pool_create(schemas);
+    p->pool = tfwi_pool_create(schemas, p->ring + 3);
     return p->pool != NULL && init_locks(p);
 }
 

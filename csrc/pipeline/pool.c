@@ -7,8 +7,12 @@
 
 static void free_block(tfwi_block *block) {
     for (int i = 0; i < 2; i++) {
+        for (size_t k = 0; block->holds[i] != NULL && k < block->columns[i]->count; k++) {
+            tfw_free(block->holds[i][k]);
+        }
         tfw_columns_free(block->columns[i]);
         tfw_free(block->finished[i]);
+        tfw_free(block->holds[i]);
     }
     tfw_free(block->runs.of);
     tfw_free(block->offsets.of);
@@ -20,8 +24,12 @@ static void free_block(tfwi_block *block) {
 static bool create_block_columns(tfwi_block *block, int i, const tfw_schema *schema) {
     const unsigned flags = TFW_OWN_NUMBERS | (i == 1 ? TFW_FEATURE_LISTS : 0);
     block->finished[i] = tfwi_calloc(schema->count, sizeof *block->finished[i]);
-    return block->finished[i] != NULL &&
-           tfw_columns_create(schema, flags, &block->columns[i], NULL) == TFW_OK;
+    if (block->finished[i] == NULL ||
+        tfw_columns_create(schema, flags, &block->columns[i], NULL) != TFW_OK) {
+        return false;
+    }
+    block->holds[i] = tfwi_calloc(schema->count, sizeof(tfw_hold *));
+    return block->holds[i] != NULL;
 }
 
 static tfwi_block *create_block(tfwi_pool *pool) {
@@ -31,6 +39,9 @@ static tfwi_block *create_block(tfwi_pool *pool) {
             free_block(block);
             return NULL;
         }
+    }
+    if (block != NULL) {
+        block->pool = pool;
     }
     return block;
 }
@@ -49,20 +60,19 @@ void tfwi_block_clear(tfwi_block *block) {
 tfwi_block *tfwi_block_take(tfwi_pool *pool) {
     tfwi_mutex_lock(&pool->lock);
     tfwi_block *block = pool->idle;
-    if (block != NULL) {
-        pool->idle = block->next;
-    }
-    tfwi_mutex_unlock(&pool->lock);
     if (block == NULL) {
+        tfwi_mutex_unlock(&pool->lock);
         block = create_block(pool);
         if (block == NULL) {
             return NULL;
         }
-        block->pool = pool;
         tfwi_mutex_lock(&pool->lock);
         pool->count++;
-        tfwi_mutex_unlock(&pool->lock);
+    } else {
+        pool->idle = block->next;
     }
+    tfwi_block_take_spares(block);
+    tfwi_mutex_unlock(&pool->lock);
     block->uses = 1;
     tfwi_block_clear(block);
     return block;
@@ -74,11 +84,6 @@ void tfwi_block_use(tfwi_block *block) {
     tfwi_mutex_unlock(&block->pool->lock);
 }
 
-static void free_pool(tfwi_pool *pool) {
-    tfwi_mutex_destroy(&pool->lock);
-    tfw_free(pool);
-}
-
 void tfwi_block_release(tfwi_block *block) {
     if (block == NULL) {
         return;
@@ -87,6 +92,9 @@ void tfwi_block_release(tfwi_block *block) {
     tfwi_mutex_lock(&pool->lock);
     const bool unused = --block->uses == 0;
     const bool gone = unused && pool->closed;
+    if (unused) {
+        tfwi_block_leave_held(block);
+    }
     if (unused && !gone) {
         block->next = pool->idle;
         pool->idle = block;
@@ -98,7 +106,7 @@ void tfwi_block_release(tfwi_block *block) {
         free_block(block);
     }
     if (last) {
-        free_pool(pool);
+        tfwi_pool_free(pool);
     }
 }
 
@@ -138,16 +146,45 @@ tfw_place tfwi_block_end(const tfwi_block *block, uint64_t row) {
 
 /* ---- The pool ------------------------------------------------------------------------------- */
 
-tfwi_pool *tfwi_pool_create(const tfw_schema *const schemas[2]) {
+static void free_spares(tfwi_pool *pool) {
+    for (int i = 0; i < 2; i++) {
+        tfwi_spares_free(pool->spares[i], pool->schemas[i] != NULL ? pool->schemas[i]->count : 0);
+        pool->spares[i] = NULL;
+    }
+}
+
+static bool create_spares(tfwi_pool *pool) {
+    for (int i = 0; i < 2; i++) {
+        if (pool->schemas[i] != NULL) {
+            pool->spares[i] = tfwi_calloc(pool->schemas[i]->count, sizeof *pool->spares[i]);
+            if (pool->spares[i] == NULL) {
+                return false;
+            }
+        }
+    }
+    return true;
+}
+
+tfwi_pool *tfwi_pool_create(const tfw_schema *const schemas[2], size_t most_spares) {
     tfwi_pool *pool = tfwi_calloc(1, sizeof *pool);
-    if (pool == NULL || !tfwi_mutex_init(&pool->lock)) {
-        tfw_free(pool);
+    if (pool == NULL) {
         return NULL;
     }
     pool->schemas[0] = schemas[0];
     pool->schemas[1] = schemas[1];
     pool->process = tfwi_process();
+    pool->most_spares = most_spares;
+    if (!create_spares(pool) || !tfwi_mutex_init(&pool->lock)) {
+        free_spares(pool);
+        tfw_free(pool);
+        return NULL;
+    }
     return pool;
+}
+
+void tfwi_pool_free(tfwi_pool *pool) {
+    tfwi_mutex_destroy(&pool->lock);
+    tfw_free(pool);
 }
 
 void tfwi_pool_close(tfwi_pool *pool) {
@@ -158,6 +195,7 @@ void tfwi_pool_close(tfwi_pool *pool) {
     for (const tfwi_block *block = idle; block != NULL; block = block->next) {
         pool->count--;
     }
+    free_spares(pool);
     const bool last = pool->count == 0;
     tfwi_mutex_unlock(&pool->lock);
     while (idle != NULL) {
@@ -166,6 +204,6 @@ void tfwi_pool_close(tfwi_pool *pool) {
         idle = next;
     }
     if (last) {
-        free_pool(pool);
+        tfwi_pool_free(pool);
     }
 }

@@ -16,6 +16,18 @@ typedef struct tfwi_run {
     uint64_t lengths[2];
 } tfwi_run;
 
+/* The memory of one column of a block. Who holds it keeps it when the block is used again, which
+ * then gets other memory. */
+struct tfw_hold {
+    struct tfwi_pool *pool;
+    struct tfwi_block *block; /* that has the memory, or NULL */
+    struct tfw_hold *next;    /* of those that are spare */
+    size_t holders;
+    size_t feature;
+    bool is_list;
+    tfwi_column_memory memory; /* where no block has it */
+};
+
 /* What a thread makes of a range: only it writes them, and then nobody. */
 typedef struct tfwi_block {
     struct tfwi_pool *pool;
@@ -23,6 +35,8 @@ typedef struct tfwi_block {
     size_t uses;             /* by ranges, batches and chunks; under the pool's lock */
     tfw_columns *columns[2]; /* of the context and of the lists, or NULL */
     tfw_column *finished[2]; /* what they hold */
+    tfw_hold **holds[2];     /* of columns that somebody has held, or NULL; under that lock */
+    size_t held;             /* columns; the same */
     uint64_t rows;
     TFWI_ARRAY(tfwi_run) runs;
     tfwi_offsets offsets; /* of the rows in their files, where rows may be cut off; else empty */
@@ -32,18 +46,27 @@ typedef struct tfwi_block {
     size_t end; /* of the data */
 } tfwi_block;
 
-/* It lives until the pipeline and all chunks are gone. */
+/* Memory of a feature that nobody holds any more, for blocks that had to leave theirs. */
+typedef struct tfwi_spares {
+    tfw_hold *first;
+    size_t count;
+} tfwi_spares;
+
+/* It lives until the pipeline, all chunks and all that is held are gone. */
 typedef struct tfwi_pool {
     tfwi_mutex lock;
     const tfw_schema *schemas[2];
     uint64_t process;  /* that owns it */
-    size_t count;      /* of blocks, idle or not */
+    size_t count;      /* of blocks, idle or not, and of columns that blocks have left to holders */
     bool closed;       /* the pipeline is gone: nobody takes idle blocks */
     tfwi_block *idle;
+    tfwi_spares *spares[2];
+    size_t spare_count; /* of all features */
+    size_t most_spares; /* of each */
 } tfwi_pool;
 
 /* NULL: out of memory. */
-tfwi_pool *tfwi_pool_create(const tfw_schema *const schemas[2]);
+tfwi_pool *tfwi_pool_create(const tfw_schema *const schemas[2], size_t most_spares);
 
 /* For the pipeline that is freed. */
 void tfwi_pool_close(tfwi_pool *pool);
@@ -52,6 +75,21 @@ void tfwi_pool_close(tfwi_pool *pool);
 tfwi_block *tfwi_block_take(tfwi_pool *pool);
 void tfwi_block_use(tfwi_block *block);
 void tfwi_block_release(tfwi_block *block); /* NULL is allowed */
+
+/* ---- holds.c: memory that outlives its block; with the pool's lock ---- */
+
+/* Leaves columns that are held to their holders. */
+void tfwi_block_leave_held(tfwi_block *block);
+
+/* Gives a block memory that is spare for the columns that have none. */
+void tfwi_block_take_spares(tfwi_block *block);
+
+void tfwi_spares_free(tfwi_spares *spares, size_t count);
+
+/* ---- pool.c, on ---- */
+
+/* The end of a pool that nothing needs any more. */
+void tfwi_pool_free(tfwi_pool *pool);
 
 /* Makes a block empty. */
 void tfwi_block_clear(tfwi_block *block);

@@ -28,6 +28,7 @@ typedef struct job {
     uint64_t limit;
     uint64_t batch;
     uint64_t range;
+    bool holds; /* columns outlive their chunk */
 } job;
 
 static uint64_t add_bytes(uint64_t h, const void *data, uint64_t len) {
@@ -117,19 +118,42 @@ static void model_files(const job *j, tfw_columns *columns[2], result *r) {
 
 /* ---- The pipeline --------------------------------------------------------------------------- */
 
-static void take_chunk(const job *j, const tfw_chunk *chunk, result *r) {
+static void take_column(tfw_chunk *chunk, bool is_list, size_t feature, tfw_column *column,
+                        tfw_hold **hold) {
+    CHECK_EQ(TFW_OK, hold == NULL ? tfw_chunk_column(chunk, is_list, feature, column, NULL)
+                                  : tfw_chunk_hold(chunk, is_list, feature, column, hold, NULL));
+}
+
+static void take_columns(const job *j, tfw_chunk *chunk, uint64_t records, result *r) {
+    tfw_hold *holds[2][MAX_FEATURES];
+    tfw_column columns[2][MAX_FEATURES];
+    const size_t counts[2] = {j->context.count,
+                              (j->flags & TFW_SEQUENCE) != 0 ? j->lists.count : 0};
+    for (size_t k = 0; k < 2; k++) {
+        for (size_t i = 0; i < counts[k]; i++) {
+            take_column(chunk, k == 1, i, &columns[k][i], j->holds ? &holds[k][i] : NULL);
+        }
+    }
+    if (j->holds) {
+        tfw_chunk_release(chunk);
+    }
+    for (size_t k = 0; k < 2; k++) {
+        for (size_t i = 0; i < counts[k]; i++) {
+            add_column(r->columns[k][i], &columns[k][i], records);
+            if (j->holds) {
+                tfw_hold_release(holds[k][i]);
+            }
+        }
+    }
+    if (!j->holds) {
+        tfw_chunk_release(chunk);
+    }
+}
+
+static void take_chunk(const job *j, tfw_chunk *chunk, result *r) {
     tfw_chunk_info info = {.size = sizeof info};
     tfw_chunk_get(chunk, &info);
     CHECK(info.records != 0);
-    for (size_t k = 0; k < 2 && j->mode == TFW_PIPELINE_PARSE; k++) {
-        const specs *s = k == 0 ? &j->context : &j->lists;
-        const bool has = k == 0 || (j->flags & TFW_SEQUENCE) != 0;
-        for (size_t i = 0; i < s->count && has; i++) {
-            tfw_column c;
-            CHECK_EQ(TFW_OK, tfw_chunk_column(chunk, k == 1, i, &c, NULL));
-            add_column(r->columns[k][i], &c, info.records);
-        }
-    }
     add_totals(&r->tally, &info.tally);
     for (size_t i = 0; i < info.records && info.spans != NULL; i++) {
         const tfw_span *s = &info.spans[i];
@@ -139,6 +163,11 @@ static void take_chunk(const job *j, const tfw_chunk *chunk, result *r) {
                                 s->length + TFWI_FRAME_SIZE);
     }
     r->records += info.records;
+    if (j->mode == TFW_PIPELINE_PARSE) {
+        take_columns(j, chunk, info.records, r);
+    } else {
+        tfw_chunk_release(chunk);
+    }
 }
 
 static void run_pipeline(const job *j, int fd, uint32_t threads, result *r) {
@@ -167,7 +196,6 @@ static void run_pipeline(const job *j, int fd, uint32_t threads, result *r) {
             const uint64_t before = r->records;
             take_chunk(j, chunk, r);
             uneven += parses && (r->records - before) % j->batch != 0;
-            tfw_chunk_release(chunk);
         } else if (status <= TFW_E_WIRE) {
             tfw_pipeline_stopped(p, &r->stopped, &next);
             CHECK(next.record == r->stopped.record + 1 && next.offset > r->stopped.offset);
@@ -207,6 +235,7 @@ static void run(input *in) {
         .limit = script_limits[how >> 2 & 3],
         .batch = 1 + input_byte(in) % 32,
         .range = 1 + input_number(in, 2) % 5000,
+        .holds = (choice & 64) != 0,
     };
     const uint32_t threads = 1 + (how >> 4 & 3);
     const uint32_t parse_flags = choice & (TFW_EMPTY_IS_MISSING | TFW_SINGLE | TFW_SEQUENCE);

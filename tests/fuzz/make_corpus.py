@@ -259,8 +259,8 @@ def pipeline_seeds() -> Seeds:
     """One to four threads, each mode; ranges of a few bytes, of some records, and of all."""
     for choice, how, batch, size in (
         (0, 0x30, 2, 100),
-        (16, 0x10, 6, 40),
-        (4, 0x23, 0, 300),
+        (16 | 64, 0x10, 6, 40),
+        (4 | 64, 0x23, 0, 300),
         (8 | 32, 0x21, 0, 150),
         (1, 0x32 | 8, 0, 1),
         (2, 0, 3, 4000),

@@ -44,6 +44,7 @@ static void pipelines_at_the_edges(void) {
         }
     }
     tfw_chunk_release(NULL);
+    tfw_hold_release(NULL);
     table_close(&t);
 }
 
@@ -65,11 +66,15 @@ static void chunks_at_the_edges(void) {
     FOR_EDGES(i) {
         tfw_chunk_info info = {.size = size_edge(i) < sizeof info ? size_edge(i) : sizeof info};
         tfw_column column;
+        tfw_hold *hold;
         tfw_chunk_get(chunk, &info);
         CHECK_EQ(info.size < sizeof info ? 0 : PAYLOAD,
                  info.spans != NULL ? info.spans->length : 0);
         CHECK_EQ(TFW_E_ARGUMENT, tfw_chunk_column(chunk, false, size_edge(i), &column, NULL));
         CHECK_EQ(TFW_E_ARGUMENT, tfw_chunk_column(chunk, true, size_edge(i), &column, NULL));
+        CHECK_EQ(TFW_E_ARGUMENT,
+                 tfw_chunk_hold(chunk, i % 2 == 0, size_edge(i), &column, &hold, NULL));
+        CHECK(hold == NULL);
     }
     tfw_chunk_release(chunk);
     tfw_pipeline_free(p);
