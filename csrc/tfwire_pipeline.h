@@ -13,8 +13,8 @@ extern "C" {
 /* CDEF-BEGIN */
 
 /* ---- Pipelines -------------------------------------------------------------------------------
- * Files to columns, totals or records by several threads. What comes out does not depend on their
- * number: chunks come in order, and end where one thread would end. */
+ * Files to columns, totals, records or their offsets by several threads. What comes out does not
+ * depend on the number of threads: chunks come in order, and end where one thread would end. */
 typedef struct tfw_pipeline tfw_pipeline;
 typedef struct tfw_chunk tfw_chunk;
 typedef struct tfw_hold tfw_hold;
@@ -22,7 +22,9 @@ typedef struct tfw_hold tfw_hold;
 enum tfw_pipeline_mode {
     TFW_PIPELINE_PARSE = 0,  /* to columns */
     TFW_PIPELINE_VERIFY = 1, /* to totals */
-    TFW_PIPELINE_SPANS = 2   /* to the records themselves */
+    TFW_PIPELINE_SPANS = 2,  /* to the records themselves */
+    TFW_PIPELINE_OFFSETS = 3 /* to where they begin, by their headers: as tfw_walk, which reads
+                                and verifies no payload where records are long */
 };
 
 /* Flags of a pipeline, beside TFW_EMPTY_IS_MISSING, TFW_SINGLE and TFW_SEQUENCE. */
@@ -101,9 +103,12 @@ typedef struct tfw_chunk_info {
     tfw_tally tally;         /* TFW_PIPELINE_VERIFY; else zeros */
     uint64_t shortest;       /* the same */
     uint64_t longest;
-    const uint8_t *data;     /* TFW_PIPELINE_SPANS; else NULL */
+    const uint8_t *data;     /* TFW_PIPELINE_SPANS: the records with their frames.
+                                TFW_PIPELINE_VERIFY: the payload of the file's first one, if the
+                                chunk begins with it. Else NULL */
     uint64_t data_len;
-    const tfw_span *spans;   /* of data, which holds the frames, too */
+    const tfw_span *spans;   /* TFW_PIPELINE_SPANS: of data; else NULL */
+    const int64_t *offsets;  /* TFW_PIPELINE_OFFSETS: where each begins in its file; else NULL */
 } tfw_chunk_info;
 
 TFW_API void tfw_chunk_get(const tfw_chunk *chunk, tfw_chunk_info *out_info);

@@ -152,10 +152,13 @@ static int parse_records(const tfwi_reading *r, const tfw_span *spans, size_t co
                               r->flags & ~(unsigned)TFW_SEQUENCE, out_done, error);
 }
 
+static bool takes_first(const tfwi_reading *r) { return r->first != NULL && r->done == 0; }
+
 /* Makes room to note the records of a piece. */
-static bool reserve_notes(const tfwi_reading *r, size_t count) {
+static bool reserve_notes(const tfwi_reading *r, const tfw_span *spans, size_t count) {
     return (r->offsets == NULL || TFWI_RESERVE_MORE(*r->offsets, count)) &&
-           (r->spans == NULL || TFWI_RESERVE_MORE(*r->spans, count));
+           (r->spans == NULL || TFWI_RESERVE_MORE(*r->spans, count)) &&
+           (!takes_first(r) || TFWI_RESERVE_MORE(*r->first, spans[0].length));
 }
 
 static void note_records(const tfwi_reading *r, const tfw_span *spans, size_t count) {
@@ -169,13 +172,18 @@ static void note_records(const tfwi_reading *r, const tfw_span *spans, size_t co
     for (size_t i = 0; i < count && r->spans != NULL; i++) {
         r->spans->of[r->spans->count++] = (tfw_span){s->begin + spans[i].offset, spans[i].length};
     }
+    if (takes_first(r) && spans[0].length != 0) {
+        const size_t len = (size_t)spans[0].length;
+        memcpy(r->first->of + r->first->count, s->buffer + s->begin + spans[0].offset, len);
+        r->first->count += len;
+    }
 }
 
 /* Parses the records of a piece, and goes past those that fit. */
 static int take_records(tfwi_reading *r, const tfw_span *spans, size_t count, tfw_error *error) {
     tfw_stretch *s = r->s;
     size_t done = count;
-    int status = reserve_notes(r, count) ? TFW_OK : TFW_E_MEMORY;
+    int status = reserve_notes(r, spans, count) ? TFW_OK : TFW_E_MEMORY;
     if (status != TFW_OK) {
         tfwi_fail(error, status, "out of memory");
         done = 0;

@@ -19,6 +19,7 @@ typedef struct tfwi_reading {
     uint64_t *lengths;     /* of the shortest and the longest */
     tfwi_offsets *offsets; /* where each begins in the file */
     tfwi_spans *spans;     /* of the buffer, in which all of them stay */
+    tfwi_bytes *first;     /* the payload of the first record, if none is done yet */
     size_t done;
 } tfwi_reading;
 

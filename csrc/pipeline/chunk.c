@@ -52,12 +52,17 @@ void tfw_chunk_get(const tfw_chunk *chunk, tfw_chunk_info *out_info) {
             info.tally = run->tally;
             info.shortest = run->lengths[0];
             info.longest = run->lengths[1];
+            info.data = run->first_len != 0 ? block->data + run->first : block->data;
+            info.data_len = run->first_len;
         }
     }
     if (block->spans.count != 0) {
         info.data = block->data;
         info.data_len = block->end;
         info.spans = block->spans.of + piece->first;
+    } else if (block->offsets.count != 0 && block->columns[0] == NULL &&
+               block->columns[1] == NULL) {
+        info.offsets = (const int64_t *)block->offsets.of + piece->first;
     }
     memcpy(out_info, &info, info.size < sizeof info ? info.size : sizeof info);
 }

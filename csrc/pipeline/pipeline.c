@@ -18,7 +18,7 @@ enum {
 
 static int check_mode(const tfw_pipeline_options *o, tfw_error *error) {
     const bool sequence = (o->flags & TFW_SEQUENCE) != 0;
-    if (o->mode > TFW_PIPELINE_SPANS) {
+    if (o->mode > TFW_PIPELINE_OFFSETS) {
         return tfwi_fail(error, TFW_E_ARGUMENT, "unknown mode");
     }
     if (o->mode != TFW_PIPELINE_PARSE) {

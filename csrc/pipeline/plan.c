@@ -10,6 +10,7 @@
 #include "base/system.h"
 #include "records/frame.h"
 #include "records/read_at.h"
+#include "records/walk.h"
 
 enum {
     /* Bytes of a range: with its columns it stays in the second cache. Larger ranges would copy
@@ -18,7 +19,8 @@ enum {
     LONG_RECORD = 1 << 13, /* bytes from which on headers are walked over */
     MOST_WALKED = 1 << 24, /* bytes of a range of one batch */
     MOST_SEGMENTS = 256,
-    HEADERS = 256 /* walked over at a time */
+    HEADERS = 256, /* walked over at a time */
+    LEAPS = 256    /* records of a range where only headers are read: more than a guess costs */
 };
 
 /* What a range is planned by, as it is while the pipeline is locked. */
@@ -182,7 +184,9 @@ static bool is_chained(const tfw_pipeline *p) {
            p->chained_file == p->next.file;
 }
 
-static bool is_walked(const tfw_pipeline *p) { return p->mean >= LONG_RECORD; }
+static bool is_walked(const tfw_pipeline *p) {
+    return p->mode != TFW_PIPELINE_OFFSETS && p->mean >= LONG_RECORD;
+}
 
 /* Whether all before must be known first. */
 static bool must_be_known(const tfw_pipeline *p) {
@@ -196,7 +200,11 @@ bool tfwi_plan_may_open(const tfw_pipeline *p) {
 }
 
 static target make_target(const tfw_pipeline *p) {
-    const uint64_t bytes = p->range_bytes != 0 ? p->range_bytes : RANGE;
+    uint64_t bytes = p->range_bytes != 0 ? p->range_bytes : RANGE;
+    if (p->mode == TFW_PIPELINE_OFFSETS && p->mean >= TFWI_LEAPT_RECORD &&
+        bytes < p->mean * LEAPS) {
+        bytes = p->mean * LEAPS;
+    }
     return (target){bytes, p->mean, is_chained(p), is_walked(p)};
 }
 

@@ -14,6 +14,8 @@ typedef struct tfwi_run {
     tfw_place end;   /* as many records later */
     tfw_tally tally; /* to verify */
     uint64_t lengths[2];
+    size_t first; /* to verify: where the payload of the file's first record is in the data */
+    uint64_t first_len; /* 0: the run does not begin with it */
 } tfwi_run;
 
 /* The memory of one column of a block. Who holds it keeps it when the block is used again, which
@@ -39,9 +41,10 @@ typedef struct tfwi_block {
     size_t held;             /* columns; the same */
     uint64_t rows;
     TFWI_ARRAY(tfwi_run) runs;
-    tfwi_offsets offsets; /* of the rows in their files, where rows may be cut off; else empty */
+    tfwi_offsets offsets; /* of the rows in their files, where rows may be cut off or no more is
+                             wanted; else empty */
     tfwi_spans spans;     /* of the data */
-    uint8_t *data;
+    uint8_t *data;        /* records with their frames, or first payloads */
     size_t capacity;
     size_t end; /* of the data */
 } tfwi_block;

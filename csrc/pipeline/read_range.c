@@ -11,10 +11,13 @@
 
 #include "base/system.h"
 #include "records/scan.h"
+#include "records/walk.h"
 
 enum {
     BUFFER = 300 << 10,  /* through which the records pass */
     PEEK = 1 << 16,      /* read at a time to find a header */
+    FIRST_PEEK = 1 << 12, /* the same at first, where what was read is read again */
+    OFFSETS = 1 << 10,   /* for which there is room whenever headers are walked over */
     MOST_CANDIDATES = 16 /* headers that verify in a range: a hostile file has many */
 };
 
@@ -125,7 +128,8 @@ static tfw_place place_after(const tfw_stretch *s, const tfw_place *at, int stat
     return next;
 }
 
-static int read_part_with(const part *q, tfw_stretch *s, tfwi_run *run, tfw_error *error) {
+static int read_part_with(const part *q, tfw_stretch *s, tfwi_run *run, tfwi_bytes *first,
+                          tfw_error *error) {
     const tfw_pipeline *p = q->p;
     tfwi_block *block = q->block;
     const bool verifies = p->mode == TFW_PIPELINE_VERIFY;
@@ -139,6 +143,7 @@ static int read_part_with(const part *q, tfw_stretch *s, tfwi_run *run, tfw_erro
         .lengths = verifies ? run->lengths : NULL,
         .offsets = q->notes_offsets ? &block->offsets : NULL,
         .spans = p->mode == TFW_PIPELINE_SPANS ? &block->spans : NULL,
+        .first = first,
         .done = (size_t)q->at->record,
     };
     s->flags = (p->flags & TFW_PIPELINE_NO_DATA_CRC) != 0 ? TFW_NO_DATA_CRC : 0;
@@ -150,6 +155,58 @@ static int read_part_with(const part *q, tfw_stretch *s, tfwi_run *run, tfw_erro
         *q->next = place_after(s, q->at, status);
         error->record = tfwi_saturated(q->at->record);
     }
+    return status;
+}
+
+/* Finds where the records begin, by their headers. */
+static int walk_part(tfwi_worker *w, const part *q, tfw_error *error) {
+    tfwi_offsets *offsets = &q->block->offsets;
+    int status = TFW_OK;
+    w->serial = 0; /* the buffer no longer holds the stretch */
+    if (!grow_buffer(&w->stretch, BUFFER)) {
+        return tfwi_fail(error, TFW_E_MEMORY, "out of memory");
+    }
+    while (status == TFW_OK) {
+        if (!TFWI_RESERVE_MORE(*offsets, OFFSETS)) {
+            status = tfwi_fail(error, TFW_E_MEMORY, "out of memory");
+            break;
+        }
+        tfwi_walk walk = {
+            .fd = q->source->fd,
+            .end = q->source->size,
+            .limit = q->limit,
+            .max_record_size = q->p->max_record_size,
+            .offset = q->at->offset,
+            .first = q->at->record,
+            .buffer = w->stretch.buffer,
+            .buffer_len = w->stretch.capacity,
+            .offsets = (int64_t *)offsets->of + offsets->count,
+            .capacity = offsets->capacity - offsets->count,
+        };
+        status = tfwi_walk_on(&walk, error);
+        offsets->count += walk.count;
+        q->at->record += walk.count;
+        q->at->offset = walk.offset;
+    }
+    if (status < 0) {
+        *q->next = (tfw_place){.file = q->at->file};
+        error->record = tfwi_saturated(q->at->record);
+    }
+    return status == TFW_END ? TFW_OK : status;
+}
+
+/* Reads the records of a part to totals, and keeps the payload of a file's first one. */
+static int verify_part(tfwi_worker *w, const part *q, tfwi_run *run, tfw_error *error) {
+    tfwi_block *block = q->block;
+    tfwi_bytes first = {block->data, block->end, block->capacity, 0};
+    run->first = block->end;
+    move_stretch(w, q->source, q->at->offset, q->limit);
+    const int status = read_part_with(q, &w->stretch, run, q->at->offset == 0 ? &first : NULL,
+                                      error);
+    run->first_len = first.count - block->end;
+    block->data = first.of;
+    block->capacity = first.capacity;
+    block->end = first.count;
     return status;
 }
 
@@ -165,15 +222,19 @@ static int read_part(tfwi_worker *w, const part *q, tfw_error *error) {
         return TFW_OK;
     }
     int status;
-    if (q->p->mode == TFW_PIPELINE_SPANS) {
+    if (q->p->mode == TFW_PIPELINE_OFFSETS) {
+        status = walk_part(w, q, error);
+    } else if (q->p->mode == TFW_PIPELINE_VERIFY) {
+        status = verify_part(w, q, &run, error);
+    } else if (q->p->mode == TFW_PIPELINE_SPANS) {
         tfw_stretch s = stretch_of_block(q);
-        status = read_part_with(q, &s, &run, error);
+        status = read_part_with(q, &s, &run, NULL, error);
         block->data = s.buffer;
         block->capacity = s.capacity;
         block->end = s.begin;
     } else {
         move_stretch(w, q->source, q->at->offset, q->limit);
-        status = read_part_with(q, &w->stretch, &run, error);
+        status = read_part_with(q, &w->stretch, &run, NULL, error);
     }
     run.end = *q->at;
     if (run.end.record != run.begin.record) {
@@ -235,7 +296,7 @@ static bool guess_begin(const tfw_pipeline *p, tfwi_worker *w, const tfwi_segmen
                         uint64_t *out_begin) {
     const tfwi_source *source = segment->source;
     tfw_stretch *s = &w->stretch;
-    size_t candidates = 0;
+    size_t candidates = 0, peek = p->mode == TFW_PIPELINE_OFFSETS ? FIRST_PEEK : PEEK;
     uint64_t base = segment->from;
     w->serial = 0;
     if (!grow_buffer(s, PEEK)) {
@@ -245,7 +306,7 @@ static bool guess_begin(const tfw_pipeline *p, tfwi_worker *w, const tfwi_segmen
         /* A header that begins before the limit may end after it. */
         const uint64_t last = segment->limit - base + TFW_HEADER_SIZE - 1;
         size_t at = 0, got = 0;
-        if (tfw_read_at(source->fd, s->buffer, last < PEEK ? (size_t)last : PEEK, base, &got,
+        if (tfw_read_at(source->fd, s->buffer, last < peek ? (size_t)last : peek, base, &got,
                         NULL) != TFW_OK ||
             got < TFW_HEADER_SIZE || source->size - base < TFWI_FRAME_SIZE) {
             return false;
@@ -258,6 +319,7 @@ static bool guess_begin(const tfw_pipeline *p, tfwi_worker *w, const tfwi_segmen
             return true;
         }
         base += at;
+        peek = PEEK;
     }
     return false;
 }

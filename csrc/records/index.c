@@ -4,12 +4,12 @@
 #include "records/describe.h"
 #include "records/read_at.h"
 #include "records/scan.h"
+#include "records/walk.h"
 
 enum {
-    WALKED_SPANS = 256,            /* found at a time by the walk */
-    LEAPT_RECORD = 4096,     /* from this size on a read costs less than the bytes it saves */
-    GROWTH = 8,             /* of the walk's reads while records are short */
-    GAP = 4096,             /* between two records that are read at once: as LEAPT_RECORD */
+    WALKED_SPANS = 256,       /* found at a time by the walk */
+    GROWTH = 8,               /* of the walk's reads while records are short */
+    GAP = TFWI_LEAPT_RECORD,  /* between two records that are read at once */
     LONGEST_GROUP = 1 << 18,  /* bytes of records read at once, to be verified in the cache */
 };
 
@@ -23,26 +23,17 @@ static tfw_error cut(int64_t expected, uint64_t found) {
 
 /* ---- The walk over headers ------------------------------------------------------------------ */
 
-typedef struct walk {
-    uint64_t end;
-    uint64_t offset; /* of the next record */
-    int64_t *offsets;
-    size_t capacity;
-    size_t count;
-    uint64_t last_size; /* bytes of the last record that its window did not hold whole */
-} walk;
-
 /* Notes the record of size bytes that begins with the window's last header, at w->offset. */
-static int leap(walk *w, uint64_t size) {
+static int leap(tfwi_walk *w, uint64_t size) {
     w->offsets[w->count++] = (int64_t)w->offset;
     w->offset += size;
     w->last_size = size;
     return TFW_OK;
 }
 
-/* Finds the records that begin in a window of the file at w->offset. Inlined, so that the loop over
- * spans keeps the walk in registers. */
-TFWI_INLINE int walk_window(walk *w, const uint8_t *data, size_t len, tfw_error *error) {
+/* Finds the records that begin in a window of the file at w->offset, which holds no whole header
+ * from the limit on. Inlined, so that the loop over spans keeps the walk in registers. */
+TFWI_INLINE int walk_window(tfwi_walk *w, const uint8_t *data, size_t len, tfw_error *error) {
     tfw_span spans[WALKED_SPANS];
     tfw_error found;
     size_t at = 0;
@@ -51,7 +42,7 @@ TFWI_INLINE int walk_window(walk *w, const uint8_t *data, size_t len, tfw_error 
         size_t room = w->capacity - w->count;
         size_t count = 0;
         size_t consumed = 0;
-        status = tfwi_scan(data + at, len - at, 0, TFW_NO_DATA_CRC, spans,
+        status = tfwi_scan(data + at, len - at, w->max_record_size, TFW_NO_DATA_CRC, spans,
                            room < WALKED_SPANS ? room : WALKED_SPANS, &count, &consumed, &found);
         for (size_t i = 0; i < count; i++) {
             w->offsets[w->count++] = (int64_t)(w->offset + spans[i].offset - TFW_HEADER_SIZE);
@@ -60,6 +51,9 @@ TFWI_INLINE int walk_window(walk *w, const uint8_t *data, size_t len, tfw_error 
         at += consumed;
     }
     if (status == TFW_NEED_INPUT) {
+        if (w->offset >= w->limit) {
+            return TFW_OK;
+        }
         const uint64_t left = w->end - w->offset;
         const bool has_header = len - at >= TFW_HEADER_SIZE;
         if (has_header && (uint64_t)found.expected <= left) {
@@ -74,35 +68,52 @@ TFWI_INLINE int walk_window(walk *w, const uint8_t *data, size_t len, tfw_error 
     }
     return status == TFW_OK
                ? TFW_OK
-               : tfwi_report_damage(error, found, data + at, w->count, w->offset);
+               : tfwi_report_damage(error, found, data + at, w->first + w->count, w->offset);
+}
+
+/* How many of the next bytes to read, at most want. */
+static size_t window_len(const tfwi_walk *w, size_t want) {
+    const uint64_t left = w->end - w->offset;
+    const uint64_t most = w->limit - w->offset + TFW_HEADER_SIZE - 1; /* the last header's */
+    const uint64_t len = left < most ? left : most;
+    return len < want ? (size_t)len : want;
+}
+
+int tfwi_walk_on(tfwi_walk *walk, tfw_error *error) {
+    tfwi_walk w = *walk; /* a copy that nothing else can point to */
+    size_t want = TFW_HEADER_SIZE;
+    int status = TFW_OK;
+    while (status == TFW_OK && w.count < w.capacity && w.offset < w.limit) {
+        size_t len = window_len(&w, want);
+        status = tfw_read_at(w.fd, w.buffer, len, w.offset, &len, error);
+        if (status == TFW_OK && len == 0) { /* cut since the caller asked for its size */
+            status = tfwi_report_damage(error, cut(TFW_HEADER_SIZE, 0), w.buffer,
+                                        w.first + w.count, w.offset);
+        } else if (status == TFW_OK) {
+            w.last_size = 0;
+            status = walk_window(&w, w.buffer, len, error);
+        }
+        want = want < w.buffer_len / GROWTH ? want * GROWTH : w.buffer_len;
+        if (w.last_size >= TFWI_LEAPT_RECORD) {
+            want = TFW_HEADER_SIZE;
+        }
+    }
+    *walk = w;
+    return status == TFW_OK && w.offset >= w.limit ? TFW_END : status;
 }
 
 int tfw_walk(int32_t fd, uint64_t end, uint64_t *offset, uint8_t *buffer, size_t buffer_len,
              int64_t *out_offsets, size_t capacity, size_t *out_count, tfw_error *error) {
+    tfwi_walk w = {.fd = fd, .end = end, .limit = end, .offset = *offset, .buffer = buffer,
+                   .buffer_len = buffer_len, .offsets = out_offsets, .capacity = capacity};
     *out_count = 0;
     if (end > INT64_MAX || *offset > end || buffer_len < TFW_HEADER_SIZE) {
         return tfwi_fail(error, TFW_E_ARGUMENT, "offset past the end, or no room for a header");
     }
-    walk w = {.end = end, .offset = *offset, .offsets = out_offsets, .capacity = capacity};
-    size_t want = TFW_HEADER_SIZE;
-    int status = TFW_OK;
-    while (status == TFW_OK && w.count < capacity && w.offset < end) {
-        size_t len = end - w.offset < want ? (size_t)(end - w.offset) : want;
-        status = tfw_read_at(fd, buffer, len, w.offset, &len, error);
-        if (status == TFW_OK && len == 0) { /* cut since the caller asked for its size */
-            status = tfwi_report_damage(error, cut(TFW_HEADER_SIZE, 0), buffer, w.count, w.offset);
-        } else if (status == TFW_OK) {
-            w.last_size = 0;
-            status = walk_window(&w, buffer, len, error);
-        }
-        want = want < buffer_len / GROWTH ? want * GROWTH : buffer_len;
-        if (w.last_size >= LEAPT_RECORD) {
-            want = TFW_HEADER_SIZE;
-        }
-    }
+    const int status = tfwi_walk_on(&w, error);
     *offset = w.offset;
     *out_count = w.count;
-    return status == TFW_OK && w.offset == end ? TFW_END : status;
+    return status;
 }
 
 /* ---- Records by number ---------------------------------------------------------------------- */

@@ -74,8 +74,8 @@ static inline void bytes_append(bytes *b, const void *data, size_t len) {
 typedef struct delivered {
     uint64_t records;
     bytes columns[COLUMNS][4]; /* values, and the lengths of strings, cells and lists */
-    bytes payloads;
-    bytes places;       /* of the first record of every batch, where batches are made */
+    bytes payloads;     /* with their frames; to verify, of the first record of every file */
+    bytes offsets;
     tfw_tally tallies[MOST_FILES];
     uint64_t shortest, longest;
     tfw_error error;
@@ -106,7 +106,7 @@ static inline void delivered_free(delivered *d) {
         }
     }
     free(d->payloads.data);
-    free(d->places.data);
+    free(d->offsets.data);
 }
 
 static inline bool same_data(const bytes *a, const bytes *b) {
@@ -127,6 +127,7 @@ static inline void check_delivered(const delivered *e, const delivered *d) {
         }
     }
     CHECK(same_data(&e->payloads, &d->payloads));
+    CHECK(same_data(&e->offsets, &d->offsets));
     CHECK(memcmp(e->tallies, d->tallies, sizeof e->tallies) == 0);
     CHECK(e->shortest == d->shortest && e->longest == d->longest);
     if (e->status < 0) {
@@ -154,11 +155,30 @@ static inline tfw_place place_after_record(const fileset *set, const tfw_place *
     return (tfw_place){at->file, at->record + 1, set->files[at->file].ends[at->record]};
 }
 
+/* What becomes of a record that is not parsed. */
+static inline void model_totals(const wanted *w, const uint8_t *data, tfw_span span, unsigned crc,
+                                const tfw_place *at, delivered *d) {
+    const uint8_t *record = data + at->offset;
+    const size_t len = (size_t)span.length, size = len + 16;
+    if (w->mode == TFW_PIPELINE_OFFSETS) {
+        bytes_append(&d->offsets, &at->offset, sizeof at->offset);
+    } else if (w->mode == TFW_PIPELINE_SPANS) {
+        bytes_append(&d->payloads, record, size);
+    } else {
+        bytes_append(&d->payloads, record + 12, at->offset == 0 ? len : 0);
+        CHECK_EQ(TFW_OK, tfw_tally_block(&d->tallies[at->file], record, size, crc, NULL));
+        d->shortest = span.length < d->shortest ? span.length : d->shortest;
+        d->longest = span.length > d->longest ? span.length : d->longest;
+    }
+}
+
 /* One record of the model; a status. */
 static inline int model_record(const fileset *set, const wanted *w, table *t, tfw_place *at,
                                delivered *d) {
     const file *f = &set->files[at->file];
-    const unsigned crc = (w->flags & TFW_PIPELINE_NO_DATA_CRC) != 0 ? TFW_NO_DATA_CRC : 0;
+    const bool unverified =
+        (w->flags & TFW_PIPELINE_NO_DATA_CRC) != 0 || w->mode == TFW_PIPELINE_OFFSETS;
+    const unsigned crc = unverified ? TFW_NO_DATA_CRC : 0;
     tfw_span span;
     size_t count = 0, consumed = 0;
     int status = tfw_scan(f->data + at->offset, f->len - (size_t)at->offset, w->max_record_size,
@@ -197,14 +217,7 @@ static inline int model_record(const fileset *set, const wanted *w, table *t, tf
                                               &d->error);
         d->error.record = (int64_t)at->record;
     } else {
-        const uint8_t *record = f->data + at->offset;
-        bytes_append(&d->payloads, record,
-                     w->mode == TFW_PIPELINE_SPANS ? consumed : 0);
-        if (w->mode == TFW_PIPELINE_VERIFY) {
-            CHECK_EQ(TFW_OK, tfw_tally_block(&d->tallies[at->file], record, consumed, crc, NULL));
-            d->shortest = span.length < d->shortest ? span.length : d->shortest;
-            d->longest = span.length > d->longest ? span.length : d->longest;
-        }
+        model_totals(w, f->data, span, crc, at, d);
     }
     if (status == TFW_OK) {
         d->records++;
@@ -324,6 +337,10 @@ static inline void take_chunk(const fileset *set, const wanted *w, const tfw_chu
         tally->file_crc = tfw_crc32c_combine(tally->file_crc, info.tally.file_crc, size);
         d->shortest = info.shortest < d->shortest ? info.shortest : d->shortest;
         d->longest = info.longest > d->longest ? info.longest : d->longest;
+        CHECK(info.begin.offset == 0 || info.data_len == 0);
+        bytes_append(&d->payloads, info.data, (size_t)info.data_len);
+    } else if (w->mode == TFW_PIPELINE_OFFSETS) {
+        bytes_append(&d->offsets, info.offsets, (size_t)info.records * sizeof *info.offsets);
     } else {
         for (size_t i = 0; i < info.records; i++) {
             const tfw_span *s = &info.spans[i];

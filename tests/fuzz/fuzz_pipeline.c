@@ -16,6 +16,7 @@ typedef struct result {
     uint64_t misfits;
     uint64_t columns[2][MAX_FEATURES][4];
     uint64_t payloads;
+    uint64_t offsets;
     tfw_tally tally; /* without the checksum of the files */
     tfw_place stopped;
     int status;
@@ -64,7 +65,9 @@ static void add_totals(tfw_tally *sum, const tfw_tally *tally) {
 
 static int model_one(const job *j, tfw_columns *columns[2], const tfw_place *at, result *r) {
     const file *f = j->f;
-    const unsigned crc = (j->flags & TFW_PIPELINE_NO_DATA_CRC) != 0 ? TFW_NO_DATA_CRC : 0;
+    const bool unverified =
+        (j->flags & TFW_PIPELINE_NO_DATA_CRC) != 0 || j->mode == TFW_PIPELINE_OFFSETS;
+    const unsigned crc = unverified ? TFW_NO_DATA_CRC : 0;
     const unsigned flags = j->flags & (TFW_EMPTY_IS_MISSING | TFW_SINGLE);
     int status = model_check(f, (size_t)at->offset, script_model_limit(j->limit), crc);
     if (status != TFW_OK) {
@@ -82,6 +85,12 @@ static int model_one(const job *j, tfw_columns *columns[2], const tfw_place *at,
     case TFW_PIPELINE_VERIFY:
         CHECK_EQ(TFW_OK, tfw_tally_block(&tally, f->data + at->offset, size, crc, NULL));
         add_totals(&r->tally, &tally);
+        if (at->offset == 0) {
+            r->payloads = add_bytes(r->payloads, f->data + TFW_HEADER_SIZE, span.length);
+        }
+        return TFW_OK;
+    case TFW_PIPELINE_OFFSETS:
+        r->offsets = add_bytes(r->offsets, &at->offset, sizeof at->offset);
         return TFW_OK;
     default: r->payloads = add_bytes(r->payloads, f->data + at->offset, size); return TFW_OK;
     }
@@ -155,6 +164,12 @@ static void take_chunk(const job *j, tfw_chunk *chunk, result *r) {
     tfw_chunk_get(chunk, &info);
     CHECK(info.records != 0);
     add_totals(&r->tally, &info.tally);
+    if (info.spans == NULL) {
+        r->payloads = add_bytes(r->payloads, info.data, info.data_len);
+    }
+    if (info.offsets != NULL) {
+        r->offsets = add_bytes(r->offsets, info.offsets, info.records * sizeof *info.offsets);
+    }
     for (size_t i = 0; i < info.records && info.spans != NULL; i++) {
         const tfw_span *s = &info.spans[i];
         CHECK(s->offset >= TFW_HEADER_SIZE &&
@@ -223,6 +238,7 @@ static void check_result(const result *e, const result *r) {
     CHECK_EQ(e->status, r->status);
     CHECK(memcmp(e->columns, r->columns, sizeof e->columns) == 0);
     CHECK_EQ(e->payloads, r->payloads);
+    CHECK_EQ(e->offsets, r->offsets);
     CHECK(memcmp(&e->tally, &r->tally, sizeof e->tally) == 0);
     CHECK(memcmp(&e->stopped, &r->stopped, sizeof e->stopped) == 0);
 }
@@ -231,7 +247,9 @@ static void check_result(const result *e, const result *r) {
 static void run(input *in) {
     const uint8_t choice = input_byte(in), how = input_byte(in);
     job j = {
-        .mode = how % 4 == 3 ? TFW_PIPELINE_PARSE : how % 4,
+        .mode = (how & 0x40) != 0 ? TFW_PIPELINE_OFFSETS
+                : how % 4 == 3        ? TFW_PIPELINE_PARSE
+                                      : how % 4,
         .limit = script_limits[how >> 2 & 3],
         .batch = 1 + input_byte(in) % 32,
         .range = 1 + input_number(in, 2) % 5000,

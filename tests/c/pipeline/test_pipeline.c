@@ -15,6 +15,7 @@ static const uint64_t ranges[] = {1, 100, 1000, 20000, 0};
 static const wanted parse_3 = {.mode = TFW_PIPELINE_PARSE, .batch_size = 3};
 static const wanted verify = {.mode = TFW_PIPELINE_VERIFY};
 static const wanted spans = {.mode = TFW_PIPELINE_SPANS};
+static const wanted offsets = {.mode = TFW_PIPELINE_OFFSETS};
 
 static void check_modes(const fileset *set) {
     const uint64_t batches[] = {1, 3, 16, 1000};
@@ -25,6 +26,7 @@ static void check_modes(const fileset *set) {
     }
     check_all(set, &verify, ALL);
     check_all(set, &spans, ALL);
+    check_all(set, &offsets, ALL);
 }
 
 static void one_file(void) {
@@ -88,6 +90,7 @@ static void long_records(void) {
     check_all(&set, &w, some, 3, 3);
     check_all(&set, &verify, some, 3, 3);
     check_all(&set, &spans, some, 3, 3);
+    check_all(&set, &offsets, some, 3, 3);
     const size_t damaged[] = {2, 13, 5000}; /* header, payload, and an end within a payload */
     file *f = &set.files[1];
     for (size_t i = 0; i < COUNT(damaged); i++) {
@@ -96,6 +99,7 @@ static void long_records(void) {
         f->len = i == 2 ? at : len;
         fileset_write(&set, 1);
         check_all(&set, &w, some, 3, 3);
+        check_all(&set, &offsets, some, 3, 3);
         f->data[at] ^= 1;
         f->len = len;
     }
@@ -182,6 +186,7 @@ static void damage_is_found_where_it_is(void) {
     check_damaged(&parse_3, 3);
     check_damaged(&verify, 2);
     check_damaged(&spans, 2);
+    check_damaged(&offsets, 2);
     wanted w = parse_3;
     w.flags = TFW_PIPELINE_NO_DATA_CRC;
     check_damaged(&w, 2);
@@ -193,6 +198,9 @@ static void damage_is_passed(void) {
     w.flags = TFW_PIPELINE_KEEP_REST;
     check_damaged(&w, 3);
     w.flags = 0;
+    check_damaged(&w, 2);
+    w = offsets;
+    w.skips = true;
     check_damaged(&w, 2);
 }
 
@@ -232,6 +240,7 @@ static void a_limit_is_kept(void) {
     w.max_record_size = 0;
     check_all(&set, &w, ALL);
     check_all(&set, &spans, ALL);
+    check_all(&set, &offsets, ALL);
     fileset_free(&set);
 }
 
