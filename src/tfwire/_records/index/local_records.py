@@ -17,9 +17,11 @@ from tfwire._base.native import ffi, lib, new_error, objects
 from tfwire._base.strings import strings_from_spans
 from tfwire._records.files.byte_sources import FileSource, read_at
 from tfwire._records.files.paths import Path
+from tfwire._records.files.seekable_gzip import GzipContent, SeekableGzip, open_seekable
 from tfwire._records.frames import FRAME
 from tfwire._records.index.offset_checks import FileLayout, raise_unverified, stale_at
 from tfwire._records.reading.batch_reader import BatchReader
+from tfwire._records.reading.damage import RecordPosition
 from tfwire._records.reading.native_batches import span_table
 from tfwire._records.reading.options import make_options
 from tfwire._records.remote.random_ranges import RemoteFile
@@ -178,8 +180,13 @@ def _new_room(size: int) -> tuple[Array, Array]:
     return np.empty(size, np.uint8), np.empty((RECORDS_PER_FETCH, 2), np.uint64)
 
 
+# Content to be passed over from which on inflating from the middle costs less.
+_FAR = 1 << 23
+
+
 class StreamAccess:
     """Records of a compressed file. It is read up to a record; for an earlier one it is read again.
+    With rapidgzip, what lies between far records of a gzip file is passed over.
 
     One thread at a time reads. A forked child reads from the beginning. So does a call that the
     thread inside waits for: one in a signal handler, or in a thread that works for an iterator.
@@ -205,6 +212,8 @@ class StreamAccess:
         self._inside = 0  # the thread that holds the lock; 0: none
         self._reader: BatchReader | None = None
         self._batch: Any = None  # the current one
+        self._content: SeekableGzip | None = None
+        self._may_seek = self._compression == "GZIP"
 
     def one(self, number: int) -> bytes:
         """One record, verified."""
@@ -233,30 +242,59 @@ class StreamAccess:
         with turn:
             self._inside = thread  # before anything that a signal handler can interrupt
             try:
-                batch = self._batch_with(int(numbers[0]))
-                return self._strings(batch, numbers)
+                return self._read(numbers)
             except BaseException:
                 self._batch = self._reader = None
                 raise
             finally:
                 self._inside = 0
 
+    def _read(self, numbers: Array) -> Sequence[bytes]:
+        try:
+            return self._strings(self._batch_with(int(numbers[0])), numbers)
+        except Exception:
+            if self._content is None:
+                raise
+            # Reading from the beginning tells what is wrong, and where.
+            self._content.close()
+            self._content, self._may_seek = None, False
+            self._batch = self._reader = None
+            return self._strings(self._batch_with(int(numbers[0])), numbers)
+
     def _waits_for_this_thread(self) -> bool:
         return is_waited_for(self._inside)
 
     def _batch_with(self, number: int) -> Any:
-        """Reads up to the batch that holds a record; from the beginning, for an earlier one."""
-        if self._reader is None or self._batch is None or number < self._batch.first_record:
-            source = self._source.duplicate()
-            self._reader = BatchReader(
-                source, make_options(self._compression, max_record_size=None)
-            )
+        """Reads up to the batch that holds a record."""
+        if self._reader is None or not self._is_ahead(number):
+            self._reader = self._reader_at(number)
             self._batch = self._reader.next()
         while self._batch is not None and number >= self._batch.first_record + self._batch.count:
             self._batch = self._reader.next()
         if self._batch is None:
             raise stale_at(self._path, number, "the file ends before it")
         return self._batch
+
+    def _is_ahead(self, number: int) -> bool:
+        """Whether to read on for a record, instead of beginning anew."""
+        if self._batch is None or number < self._batch.first_record:
+            return False
+        passed_over = int(self._offsets[number]) - int(self._offsets[self._batch.first_record])
+        return passed_over < _FAR or not self._may_seek
+
+    def _reader_at(self, number: int) -> BatchReader:
+        """A reader that comes to a record: from the beginning, where it cannot begin there."""
+        offset = int(self._offsets[number])
+        if self._may_seek and self._content is None and offset >= _FAR:
+            if isinstance(self._source, FileSource):
+                self._content = open_seekable(self._source)
+            self._may_seek = self._content is not None
+        if self._content is not None:
+            start = RecordPosition(number, offset)
+            content = GzipContent(self._content, self._path)
+            return BatchReader(content, make_options("", max_record_size=None), start=start)
+        options = make_options(self._compression, max_record_size=None)
+        return BatchReader(self._source.duplicate(), options)
 
     def _strings(self, batch: Any, numbers: Array) -> Sequence[bytes]:
         within = numbers[: np.searchsorted(numbers, batch.first_record + batch.count)]

@@ -162,7 +162,8 @@ class TFRecordFile(_Records):
     the file again.
 
     A compressed file is read up to the record that is asked for, and again from its beginning for
-    an earlier one: ask for many records at once.
+    an earlier one: ask for many records at once. With rapidgzip (``pip install 'tfwire[gzip]'``) a
+    gzip file of a mebibyte or more is inflated from the middle, once it was passed over.
 
     Of an object, in an object store or on the web, records are read by ranges. Those that are less
     than 64 KiB apart share one, of at most 8 MiB; several are in flight. Ask for many records at
