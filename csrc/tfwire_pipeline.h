@@ -30,9 +30,11 @@ enum tfw_pipeline_mode {
 /* Flags of a pipeline, beside TFW_EMPTY_IS_MISSING, TFW_SINGLE and TFW_SEQUENCE. */
 enum tfw_pipeline_flags {
     TFW_PIPELINE_NO_DATA_CRC = 128, /* leave out payload checksums; headers are always checked */
-    TFW_PIPELINE_KEEP_REST = 256    /* a batch that is not full when reading stops is kept: it goes
-                                       on after tfw_pipeline_seek, or is delivered by the call of
-                                       tfw_pipeline_next that follows the error */
+    TFW_PIPELINE_KEEP_REST = 256,   /* a batch that is not full when reading stops or ends is kept:
+                                       it goes on after tfw_pipeline_seek or tfw_pipeline_add, or is
+                                       delivered by the call of tfw_pipeline_next that follows the
+                                       error or TFW_END */
+    TFW_PIPELINE_NOTE_ABSENT = 512  /* to parse: columns as with TFW_NOTE_ABSENT */
 };
 
 /* Where a record begins. */
@@ -44,8 +46,9 @@ typedef struct tfw_place {
 
 typedef struct tfw_pipeline_options {
     size_t size;                /* sizeof(tfw_pipeline_options) */
-    const char *const *paths;   /* of regular files, which are not compressed */
-    uint64_t path_count;
+    const char *const *paths;   /* of regular files, which are not compressed; NULL: of something
+                                   else, at which the pipeline stops */
+    uint64_t path_count;        /* may be 0 */
     tfw_place start;            /* where to begin */
     const tfw_schema *context;  /* to parse: NULL: none wanted, with TFW_SEQUENCE */
     const tfw_schema *lists;    /* with TFW_SEQUENCE: NULL: none wanted */
@@ -65,20 +68,27 @@ typedef struct tfw_pipeline_options {
 TFW_API int tfw_pipeline_create(const tfw_pipeline_options *options, tfw_pipeline **out_pipeline,
                                 tfw_error *error);
 
-/* Ends the threads. Chunks stay valid. In a forked child it does nothing, and nothing is freed. */
+/* Ends the threads. Chunks stay valid. In a forked child it does nothing, and nothing is freed,
+ * unless the pipeline had started no thread and was at rest: then it goes on there by itself. */
 TFW_API void tfw_pipeline_free(tfw_pipeline *pipeline);
+
+/* More files, after those that are known; also after TFW_END. Without TFW_PIPELINE_KEEP_REST a
+ * batch may have ended where those known do. */
+TFW_API int tfw_pipeline_add(tfw_pipeline *pipeline, const char *const *paths, uint64_t count,
+                             tfw_error *error);
 
 /* The next chunk, for tfw_chunk_release. To parse: some whole batches; only the last chunk, and the
  * last before an error, has a batch of fewer records. Else: records of one file.
  * The caller works, too, where it would only wait. TFW_NEED_INPUT: no chunk was ready within
  * timeout_ms (-1: however long it takes), which a range that is being read may exceed. TFW_END:
- * there are no more, also on every later call.
+ * there are no more, also on every later call, until tfw_pipeline_add.
  * TFW_E_IO, TFW_E_TRUNCATED, TFW_E_LENGTH_CRC, TFW_E_DATA_CRC, TFW_E_TOO_LARGE, and what tfw_parse
  * reports: what is wrong after all chunks before it, with error->record in its file; also on every
  * later call, until tfw_pipeline_seek. error->offset of damage is that of the record in the file.
  * TFW_E_TRUNCATED also where a file is shorter than it was when it was opened; what a file has
  * grown by since then is not read.
- * TFW_E_UNSUPPORTED: not a regular file; or this is a forked child. TFW_E_ARGUMENT: cancelled. */
+ * TFW_E_UNSUPPORTED: not a regular file, or its path is NULL; or this is a forked child.
+ * TFW_E_ARGUMENT: cancelled. */
 TFW_API int tfw_pipeline_next(tfw_pipeline *pipeline, int32_t timeout_ms, tfw_chunk **out_chunk,
                               tfw_error *error);
 
@@ -109,13 +119,15 @@ typedef struct tfw_chunk_info {
     uint64_t data_len;
     const tfw_span *spans;   /* TFW_PIPELINE_SPANS: of data; else NULL */
     const int64_t *offsets;  /* TFW_PIPELINE_OFFSETS: where each begins in its file; else NULL */
+    uint64_t first_row;      /* from which the absent records of columns count */
 } tfw_chunk_info;
 
 TFW_API void tfw_chunk_get(const tfw_chunk *chunk, tfw_chunk_info *out_info);
 
 /* A column of a chunk, lent. values are those of the chunk. Its offsets, splits and steps may begin
  * with another number than 0, which counts for nothing: entry i leads to place offsets[i] -
- * offsets[0] of what the chunk has. capacity and absent are 0. is_list: of the feature lists.
+ * offsets[0] of what the chunk has. Likewise absent counts from first_row. capacity is 0. is_list:
+ * of the feature lists.
  * TFW_E_ARGUMENT: there is no such column. */
 TFW_API int tfw_chunk_column(const tfw_chunk *chunk, bool is_list, size_t feature,
                              tfw_column *out_column, tfw_error *error);
@@ -131,7 +143,7 @@ TFW_API int tfw_chunk_hold(tfw_chunk *chunk, bool is_list, size_t feature, tfw_c
 TFW_API void tfw_hold_release(tfw_hold *hold);
 
 /* Gives the memory back, for further chunks. From any thread, also after tfw_pipeline_free; NULL is
- * allowed. In a forked child it does nothing. */
+ * allowed. In a forked child it does nothing if the pipeline had started threads. */
 TFW_API void tfw_chunk_release(tfw_chunk *chunk);
 
 /* CDEF-END */

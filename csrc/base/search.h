@@ -20,4 +20,9 @@ TFWI_INLINE size_t tfwi_row_of(const int64_t *splits, size_t rows, int64_t item)
     return low;
 }
 
+/* How many of count increasing numbers are below a limit. */
+TFWI_INLINE size_t tfwi_count_below(const int64_t *numbers, size_t count, int64_t limit) {
+    return count == 0 || numbers[0] >= limit ? 0 : tfwi_row_of(numbers, count, limit - 1) + 1;
+}
+
 #endif /* TFWIRE_SEARCH_H */

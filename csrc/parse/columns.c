@@ -2,6 +2,8 @@
 /* Columns under construction: their life, their memory, and handing over. */
 #include "parse/columns.h"
 
+#include "base/search.h"
+
 enum { COLUMNS_FLAGS = TFW_FEATURE_LISTS | TFW_OWN_NUMBERS | TFW_NOTE_ABSENT };
 
 /* The hint for what comes after memory that is handed over: an eighth more, since batches vary,
@@ -267,10 +269,26 @@ static bool reserve_extent(tfwi_column *column, const extent *at, const extent *
            TFWI_RESERVE(column->values, at->bytes[1] + size_within(e->bytes));
 }
 
+/* Appends the numbers within [begin, end), which then count from at on. */
+static bool append_numbers(tfwi_int64s *out, uint64_t at, const tfwi_int64s *from, uint64_t begin,
+                           uint64_t end) {
+    const size_t stop = tfwi_count_below(from->of, from->count, (int64_t)end);
+    size_t next = tfwi_count_below(from->of, from->count, (int64_t)begin);
+    if (!TFWI_RESERVE_MORE(*out, stop - next)) {
+        return false;
+    }
+    for (; next < stop; next++) {
+        out->of[out->count++] = from->of[next] - (int64_t)begin + (int64_t)at;
+    }
+    return true;
+}
+
 static bool append_column(tfwi_column *column, uint64_t records, const tfwi_column *from,
                           size_t first, size_t end) {
     const extent e = extent_of(from, first, end), at = extent_of(column, records, records);
-    if (!reserve_extent(column, &at, &e, records + (end - first))) {
+    if (!reserve_extent(column, &at, &e, records + (end - first)) ||
+        !append_numbers(&column->absent, records, &from->absent, first, end) ||
+        !append_numbers(&column->kindless, at.cells[1], &from->kindless, e.cells[0], e.cells[1])) {
         return false;
     }
     if (size_within(e.bytes) != 0) {

@@ -68,7 +68,7 @@ struct tfw_columns {
 int tfwi_columns_prepare(tfw_columns *columns, size_t count, tfw_error *error);
 
 /* Appends records [first, end) of other columns, which are of the same schema, were made with the
- * same flags, and have been peeked at. REQUIRES: none is bound, and absence is not noted. */
+ * same flags, and have been peeked at. REQUIRES: none is bound. */
 int tfwi_columns_append(tfw_columns *columns, const tfw_columns *from, size_t first, size_t end,
                         tfw_error *error);
 

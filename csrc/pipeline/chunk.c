@@ -2,6 +2,8 @@
 /* What a pipeline delivers: rows of a block. */
 #include "pipeline/pool.h"
 
+#include "base/search.h"
+
 /* ---- Joining -------------------------------------------------------------------------------- */
 
 static int append_rows(tfwi_block *block, const tfwi_piece *piece) {
@@ -45,6 +47,7 @@ void tfw_chunk_get(const tfw_chunk *chunk, tfw_chunk_info *out_info) {
         .records = piece->end - piece->first,
         .begin = chunk->begin,
         .end = chunk->end,
+        .first_row = piece->first,
     };
     for (size_t i = 0; i < block->runs.count && block->columns[0] == NULL; i++) {
         const tfwi_run *run = &block->runs.of[i];
@@ -80,6 +83,14 @@ static int64_t *cut_offsets(int64_t *offsets, uint64_t *first, uint64_t *count) 
     return cut;
 }
 
+/* Cuts the absent records of a column to rows [first, end). */
+static void cut_absent(tfw_column *c, uint64_t first, uint64_t end) {
+    const size_t from = tfwi_count_below(c->absent, (size_t)c->absent_count, (int64_t)first);
+    const size_t to = tfwi_count_below(c->absent, (size_t)c->absent_count, (int64_t)end);
+    c->absent = to != from ? c->absent + from : NULL;
+    c->absent_count = to - from;
+}
+
 int tfw_chunk_column(const tfw_chunk *chunk, bool is_list, size_t feature, tfw_column *out_column,
                      tfw_error *error) {
     const tfwi_piece *piece = &chunk->pieces.of[0];
@@ -91,6 +102,7 @@ int tfw_chunk_column(const tfw_chunk *chunk, bool is_list, size_t feature, tfw_c
     const tfwi_column *column = &columns->columns[feature];
     tfw_column c = piece->block->finished[is_list][feature];
     uint64_t first = piece->first, count = piece->end - piece->first;
+    cut_absent(&c, first, piece->end);
     c.steps = cut_offsets(c.steps, &first, &count);
     c.cell_count = count;
     c.splits = cut_offsets(c.splits, &first, &count);
@@ -112,7 +124,7 @@ int tfw_chunk_column(const tfw_chunk *chunk, bool is_list, size_t feature, tfw_c
 }
 
 void tfw_chunk_release(tfw_chunk *chunk) {
-    if (chunk == NULL || tfwi_process() != chunk->pieces.of[0].block->pool->process) {
+    if (chunk == NULL || tfwi_pool_is_of_parent(chunk->pieces.of[0].block->pool)) {
         return;
     }
     for (size_t i = 0; i < chunk->pieces.count; i++) {

@@ -104,7 +104,7 @@ int tfw_chunk_hold(tfw_chunk *chunk, bool is_list, size_t feature, tfw_column *o
     if (status != TFW_OK) {
         return status;
     }
-    if (tfwi_process() != pool->process) {
+    if (tfwi_pool_is_of_parent(pool)) {
         return tfwi_fail(error, TFW_E_UNSUPPORTED, "the pipeline is of the parent process");
     }
     tfwi_mutex_lock(&pool->lock);
@@ -114,7 +114,7 @@ int tfw_chunk_hold(tfw_chunk *chunk, bool is_list, size_t feature, tfw_column *o
 }
 
 void tfw_hold_release(tfw_hold *hold) {
-    if (hold == NULL || tfwi_process() != hold->pool->process) {
+    if (hold == NULL || tfwi_pool_is_of_parent(hold->pool)) {
         return;
     }
     tfwi_pool *pool = hold->pool;

@@ -227,17 +227,19 @@ static bool link_range(tfw_pipeline *p, tfwi_range *r) {
     return holds;
 }
 
+static bool keeps_rest(const tfw_pipeline *p) { return (p->flags & TFW_PIPELINE_KEEP_REST) != 0; }
+
 /* Whether no record comes after this range. */
 static bool is_last(const tfw_pipeline *p) { return p->has_ended && p->linked + 1 == p->opened; }
 
 /* Delivers a range that holds. */
 static void take_range(tfw_pipeline *p, tfwi_range *r) {
     const bool stops = r->status != TFW_OK;
-    const bool keeps = (p->flags & TFW_PIPELINE_KEEP_REST) != 0;
+    const bool keeps = keeps_rest(p);
     p->place = r->at;
     if (r->block != NULL) {
         note_size(p, r->block);
-        deliver_block(p, r->block, stops ? !keeps : is_last(p));
+        deliver_block(p, r->block, !keeps && (stops || is_last(p)));
         tfwi_block_release(r->block);
         r->block = NULL;
     }
@@ -261,7 +263,7 @@ void tfwi_links_advance(tfw_pipeline *p) {
             p->linked++;
         }
     }
-    if (p->has_ended && p->linked == p->opened && !p->has_failed) {
+    if (p->has_ended && p->linked == p->opened && !p->has_failed && !keeps_rest(p)) {
         tfwi_links_deliver_rest(p);
     }
 }

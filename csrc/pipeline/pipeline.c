@@ -10,8 +10,10 @@
 
 enum {
     MOST_THREADS = 1024,
+    MOST_PATHS = INT32_MAX,
     PARSE_FLAGS = TFW_EMPTY_IS_MISSING | TFW_SINGLE | TFW_SEQUENCE,
-    PIPELINE_FLAGS = PARSE_FLAGS | (int)TFW_PIPELINE_NO_DATA_CRC | (int)TFW_PIPELINE_KEEP_REST
+    PARSE_ONLY = PARSE_FLAGS | (int)TFW_PIPELINE_NOTE_ABSENT,
+    PIPELINE_FLAGS = PARSE_ONLY | (int)TFW_PIPELINE_NO_DATA_CRC | (int)TFW_PIPELINE_KEEP_REST
 };
 
 /* ---- Creation ------------------------------------------------------------------------------- */
@@ -23,7 +25,7 @@ static int check_mode(const tfw_pipeline_options *o, tfw_error *error) {
     }
     if (o->mode != TFW_PIPELINE_PARSE) {
         return o->context != NULL || o->lists != NULL || o->batch_size != 0 ||
-                       (o->flags & PARSE_FLAGS) != 0
+                       (o->flags & PARSE_ONLY) != 0
                    ? tfwi_fail(error, TFW_E_ARGUMENT, "nothing is parsed")
                    : TFW_OK;
     }
@@ -45,7 +47,7 @@ static int check_pipeline_options(const tfw_pipeline_options *o, tfw_error *erro
     if (o->num_threads == 0 || o->num_threads > MOST_THREADS || o->reserved != 0) {
         return tfwi_fail(error, TFW_E_ARGUMENT, "an impossible num_threads, or reserved is not 0");
     }
-    if (o->path_count > SIZE_MAX / sizeof(char *) || o->start.offset > INT64_MAX ||
+    if (o->path_count > MOST_PATHS || o->start.offset > INT64_MAX ||
         o->start.record > SIZE_MAX / 2 || o->range_bytes > INT64_MAX) {
         return tfwi_fail(error, TFW_E_ARGUMENT, "a start or range_bytes that is too large");
     }
@@ -53,18 +55,26 @@ static int check_pipeline_options(const tfw_pipeline_options *o, tfw_error *erro
     return status == TFW_OK ? check_mode(o, error) : status;
 }
 
-static bool copy_paths(tfw_pipeline *p, const tfw_pipeline_options *o) {
-    p->paths = tfwi_calloc((size_t)o->path_count, sizeof *p->paths);
-    for (; p->paths != NULL && p->path_count < o->path_count; p->path_count++) {
-        const char *path = o->paths[p->path_count];
-        char *copy = tfwi_realloc(NULL, strlen(path) + 1);
-        if (copy == NULL) {
-            return false;
-        }
-        memcpy(copy, path, strlen(path) + 1);
-        p->paths[p->path_count] = copy;
+static char *copy_path(const char *path) {
+    const size_t size = strlen(path) + 1;
+    char *copy = tfwi_realloc(NULL, size);
+    return copy != NULL ? memcpy(copy, path, size) : NULL;
+}
+
+/* Adds all paths, or none; false: out of memory. */
+static bool add_paths(tfw_pipeline *p, const char *const *paths, uint64_t count) {
+    const size_t before = p->paths.count;
+    bool done = TFWI_RESERVE_MORE(p->paths, count);
+    for (uint64_t i = 0; i < count && done; i++) {
+        char *copy = paths[i] != NULL ? copy_path(paths[i]) : NULL;
+        done = paths[i] == NULL || copy != NULL;
+        p->paths.of[p->paths.count] = copy;
+        p->paths.count += done;
     }
-    return p->paths != NULL;
+    while (!done && p->paths.count > before) {
+        tfw_free(p->paths.of[--p->paths.count]);
+    }
+    return done;
 }
 
 static bool init_locks(tfw_pipeline *p) {
@@ -98,25 +108,26 @@ static bool init_pipeline(tfw_pipeline *p, const tfw_pipeline_options *o) {
     p->chained_file = UINT64_MAX;
     p->workers = tfwi_calloc(p->num_threads, sizeof *p->workers);
     p->ranges = tfwi_calloc(p->ring, sizeof *p->ranges);
-    if (!copy_paths(p, o) || p->workers == NULL || p->ranges == NULL) {
+    if (!add_paths(p, o->paths, o->path_count) || p->workers == NULL || p->ranges == NULL) {
         return false;
     }
     for (size_t i = 0; i < p->num_threads; i++) {
         p->workers[i].pipeline = p;
         p->workers[i].stretch.size = sizeof p->workers[i].stretch;
     }
-    p->pool = tfwi_pool_create(schemas, p->ring + 3);
+    const bool absent = (o->flags & TFW_PIPELINE_NOTE_ABSENT) != 0;
+    p->pool = tfwi_pool_create(schemas, absent ? TFW_NOTE_ABSENT : 0, p->ring + 3);
     return p->pool != NULL && init_locks(p);
 }
 
 static void free_parts(tfw_pipeline *p) {
-    for (size_t i = 0; p->paths != NULL && i < p->path_count; i++) {
-        tfw_free(p->paths[i]);
+    for (size_t i = 0; i < p->paths.count; i++) {
+        tfw_free(p->paths.of[i]);
     }
     if (p->pool != NULL) {
         tfwi_pool_close(p->pool);
     }
-    tfw_free(p->paths);
+    tfw_free(p->paths.of);
     tfw_free(p->workers);
     tfw_free(p->ranges);
     tfw_free(p);
@@ -220,6 +231,10 @@ static void start_threads(tfw_pipeline *p) {
         return;
     }
     p->was_started = true;
+    if (p->process != tfwi_process()) { /* others read it without the lock */
+        p->process = tfwi_process();
+    }
+    tfwi_pool_share(p->pool);
     while (p->started + 1 < p->num_threads) {
         tfwi_worker *w = &p->workers[p->started + 1];
         if (!tfwi_thread_start(&w->thread, run_worker, w)) {
@@ -251,27 +266,40 @@ static int deliver_next(tfw_pipeline *p, tfw_chunk **out_chunk, tfw_error *error
         *out_chunk = chunk;
         return TFW_OK;
     }
-    if (!p->has_failed) {
-        return p->has_ended && p->linked == p->opened ? TFW_END : TFW_NEED_INPUT;
+    if (!p->has_failed && !(p->has_ended && p->linked == p->opened)) {
+        return TFW_NEED_INPUT;
     }
     if (p->was_told && p->rest_rows != 0 && !p->is_final) {
         tfwi_links_deliver_rest(p);
         return deliver_next(p, out_chunk, error);
     }
     p->was_told = true;
+    if (!p->has_failed) {
+        return TFW_END;
+    }
     if (error != NULL) {
         *error = p->error;
     }
     return p->status;
 }
 
+/* Whether this is a forked child, which has not the threads that this pipeline needs. */
+static bool is_of_parent(const tfw_pipeline *p) {
+    return tfwi_process() != p->process && (p->was_started || p->is_inside);
+}
+
+static int refuse_child(tfw_error *error) {
+    return tfwi_fail(error, TFW_E_UNSUPPORTED, "the pipeline is of the parent process");
+}
+
 int tfw_pipeline_next(tfw_pipeline *p, int32_t timeout_ms, tfw_chunk **out_chunk,
                       tfw_error *error) {
     *out_chunk = NULL;
-    if (tfwi_process() != p->process) {
-        return tfwi_fail(error, TFW_E_UNSUPPORTED, "the pipeline is of the parent process");
+    if (is_of_parent(p)) {
+        return refuse_child(error);
     }
     const uint64_t deadline = timeout_ms < 0 ? UINT64_MAX : tfwi_clock() + (uint64_t)timeout_ms;
+    p->is_inside = true;
     tfwi_mutex_lock(&p->lock);
     int status = deliver_next(p, out_chunk, error);
     while (status == TFW_NEED_INPUT) {
@@ -289,6 +317,7 @@ int tfw_pipeline_next(tfw_pipeline *p, int32_t timeout_ms, tfw_chunk **out_chunk
         }
     }
     tfwi_mutex_unlock(&p->lock);
+    p->is_inside = false;
     return status;
 }
 
@@ -323,8 +352,8 @@ static void begin_anew(tfw_pipeline *p, const tfw_place *place) {
 }
 
 int tfw_pipeline_seek(tfw_pipeline *p, const tfw_place *place, tfw_error *error) {
-    if (tfwi_process() != p->process) {
-        return tfwi_fail(error, TFW_E_UNSUPPORTED, "the pipeline is of the parent process");
+    if (is_of_parent(p)) {
+        return refuse_child(error);
     }
     tfwi_mutex_lock(&p->lock);
     const bool can = p->has_failed && !p->is_final && p->first_chunk == NULL && !p->is_cancelled;
@@ -351,10 +380,28 @@ int tfw_pipeline_seek(tfw_pipeline *p, const tfw_place *place, tfw_error *error)
                                         : "reading has not stopped at an error");
 }
 
+int tfw_pipeline_add(tfw_pipeline *p, const char *const *paths, uint64_t count,
+                     tfw_error *error) {
+    if (is_of_parent(p)) {
+        return refuse_child(error);
+    }
+    tfwi_mutex_lock(&p->lock);
+    const bool fits = count <= MOST_PATHS - p->paths.count;
+    const bool done = fits && add_paths(p, paths, count);
+    if (done && count != 0 && p->has_ended) {
+        p->has_ended = p->was_told = false;
+        tfwi_condition_broadcast(&p->work);
+    }
+    tfwi_mutex_unlock(&p->lock);
+    return done   ? TFW_OK
+           : fits ? tfwi_fail(error, TFW_E_MEMORY, "no memory for paths")
+                  : tfwi_fail(error, TFW_E_ARGUMENT, "too many paths");
+}
+
 /* ---- The end -------------------------------------------------------------------------------- */
 
 void tfw_pipeline_cancel(tfw_pipeline *p) {
-    if (tfwi_process() == p->process) {
+    if (!is_of_parent(p)) {
         tfwi_mutex_lock(&p->lock);
         p->is_cancelled = true;
         tfwi_condition_broadcast(&p->work);
@@ -364,7 +411,7 @@ void tfw_pipeline_cancel(tfw_pipeline *p) {
 }
 
 void tfw_pipeline_free(tfw_pipeline *p) {
-    if (p == NULL || tfwi_process() != p->process) {
+    if (p == NULL || is_of_parent(p)) {
         return;
     }
     tfw_pipeline_cancel(p);

@@ -58,9 +58,6 @@ typedef struct tfwi_worker {
 
 struct tfw_pipeline {
     /* Never changed. */
-    uint64_t process; /* that created it */
-    char **paths;
-    uint64_t path_count;
     uint64_t batch_size;
     uint64_t max_record_size;
     uint64_t range_bytes; /* 0: by the size of batches */
@@ -74,10 +71,14 @@ struct tfw_pipeline {
     tfwi_condition work;  /* there may be something to do */
     tfwi_condition ready; /* there may be something to deliver */
     tfwi_worker *workers; /* the first is the caller's */
+    uint64_t process;     /* that created it; then the one whose threads it has */
+    bool is_inside;       /* the caller, in tfw_pipeline_next */
     size_t started;       /* threads */
     size_t busy;          /* threads that do something now */
     bool was_started;
     bool is_cancelled;
+
+    TFWI_ARRAY(char *) paths; /* some may be NULL */
 
     /* The ranges: number i is ranges[i % ring]. Those below linked have been delivered to the
      * chunks, those below opened exist. */
@@ -107,7 +108,7 @@ struct tfw_pipeline {
     /* The end, or what is wrong at place. */
     bool has_failed;
     bool is_final; /* no seek leads on: memory ran out */
-    bool was_told; /* it was returned by tfw_pipeline_next */
+    bool was_told; /* it, or TFW_END, was returned by tfw_pipeline_next */
     int status;
     tfw_error error;
     tfw_place after;

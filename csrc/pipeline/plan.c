@@ -42,12 +42,28 @@ void tfwi_source_release(tfwi_source *source) {
     }
 }
 
+/* The path of the next file, for files may be added meanwhile; false: there is none. */
+static bool next_path(tfw_pipeline *p, const char **out_path) {
+    tfwi_mutex_lock(&p->lock);
+    const bool is_there = p->next.file < p->paths.count;
+    *out_path = is_there ? p->paths.of[p->next.file] : NULL;
+    tfwi_mutex_unlock(&p->lock);
+    return is_there;
+}
+
 static int open_source(tfw_pipeline *p, tfw_error *error) {
+    const char *path;
+    if (!next_path(p, &path)) {
+        return TFW_END;
+    }
+    if (path == NULL) {
+        return tfwi_fail(error, TFW_E_UNSUPPORTED, "a file without a path");
+    }
     tfwi_source *source = tfwi_calloc(1, sizeof *source);
     if (source == NULL) {
         return tfwi_fail(error, TFW_E_MEMORY, "out of memory");
     }
-    int status = tfwi_open_file(p->paths[p->next.file], &source->fd, error);
+    int status = tfwi_open_file(path, &source->fd, error);
     if (status == TFW_OK && !tfwi_system_size(source->fd, &source->size)) {
         tfwi_system_close(source->fd);
         status = tfwi_fail(error, TFW_E_UNSUPPORTED, "not a regular file");
@@ -64,8 +80,8 @@ static int open_source(tfw_pipeline *p, tfw_error *error) {
 }
 
 int tfwi_plan_source(tfw_pipeline *p, tfw_error *error) {
-    while (p->next.file < p->path_count) {
-        int status = p->source != NULL ? TFW_OK : open_source(p, error);
+    for (;;) {
+        const int status = p->source != NULL ? TFW_OK : open_source(p, error);
         if (status != TFW_OK || p->next.offset < p->source->size) {
             return status;
         }
@@ -76,7 +92,6 @@ int tfwi_plan_source(tfw_pipeline *p, tfw_error *error) {
         p->next = (tfw_place){.file = p->next.file + 1};
         p->is_next_known = true;
     }
-    return TFW_END;
 }
 
 /* ---- Segments ------------------------------------------------------------------------------- */
@@ -262,7 +277,7 @@ void tfwi_plan_open(tfw_pipeline *p, tfwi_worker *w) {
                            tfwi_plan_source(p, &ignored) == TFW_END;
     tfwi_mutex_lock(&p->lock);
     p->is_opening = false;
-    p->has_ended = has_ended;
+    p->has_ended = has_ended && p->next.file >= p->paths.count;
     if (!aim.is_chained && !is_empty) {
         p->opened++;
     }

@@ -22,7 +22,7 @@ static void free_block(tfwi_block *block) {
 }
 
 static bool create_block_columns(tfwi_block *block, int i, const tfw_schema *schema) {
-    const unsigned flags = TFW_OWN_NUMBERS | (i == 1 ? TFW_FEATURE_LISTS : 0);
+    const unsigned flags = block->pool->flags | TFW_OWN_NUMBERS | (i == 1 ? TFW_FEATURE_LISTS : 0);
     block->finished[i] = tfwi_calloc(schema->count, sizeof *block->finished[i]);
     if (block->finished[i] == NULL ||
         tfw_columns_create(schema, flags, &block->columns[i], NULL) != TFW_OK) {
@@ -34,6 +34,9 @@ static bool create_block_columns(tfwi_block *block, int i, const tfw_schema *sch
 
 static tfwi_block *create_block(tfwi_pool *pool) {
     tfwi_block *block = tfwi_calloc(1, sizeof *block);
+    if (block != NULL) {
+        block->pool = pool;
+    }
     for (int i = 0; i < 2 && block != NULL; i++) {
         if (pool->schemas[i] != NULL && !create_block_columns(block, i, pool->schemas[i])) {
             free_block(block);
@@ -165,13 +168,15 @@ static bool create_spares(tfwi_pool *pool) {
     return true;
 }
 
-tfwi_pool *tfwi_pool_create(const tfw_schema *const schemas[2], size_t most_spares) {
+tfwi_pool *tfwi_pool_create(const tfw_schema *const schemas[2], unsigned flags,
+                            size_t most_spares) {
     tfwi_pool *pool = tfwi_calloc(1, sizeof *pool);
     if (pool == NULL) {
         return NULL;
     }
     pool->schemas[0] = schemas[0];
     pool->schemas[1] = schemas[1];
+    pool->flags = flags;
     pool->process = tfwi_process();
     pool->most_spares = most_spares;
     if (!create_spares(pool) || !tfwi_mutex_init(&pool->lock)) {
@@ -185,6 +190,19 @@ tfwi_pool *tfwi_pool_create(const tfw_schema *const schemas[2], size_t most_spar
 void tfwi_pool_free(tfwi_pool *pool) {
     tfwi_mutex_destroy(&pool->lock);
     tfw_free(pool);
+}
+
+void tfwi_pool_share(tfwi_pool *pool) {
+    tfwi_mutex_lock(&pool->lock);
+    pool->is_shared = true;
+    if (pool->process != tfwi_process()) { /* others read it without the lock */
+        pool->process = tfwi_process();
+    }
+    tfwi_mutex_unlock(&pool->lock);
+}
+
+bool tfwi_pool_is_of_parent(const tfwi_pool *pool) {
+    return tfwi_process() != pool->process && pool->is_shared;
 }
 
 void tfwi_pool_close(tfwi_pool *pool) {

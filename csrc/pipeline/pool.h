@@ -59,7 +59,9 @@ typedef struct tfwi_spares {
 typedef struct tfwi_pool {
     tfwi_mutex lock;
     const tfw_schema *schemas[2];
+    unsigned flags;    /* of the columns */
     uint64_t process;  /* that owns it */
+    bool is_shared;    /* with threads, which a forked child does not have */
     size_t count;      /* of blocks, idle or not, and of columns that blocks have left to holders */
     bool closed;       /* the pipeline is gone: nobody takes idle blocks */
     tfwi_block *idle;
@@ -69,7 +71,14 @@ typedef struct tfwi_pool {
 } tfwi_pool;
 
 /* NULL: out of memory. */
-tfwi_pool *tfwi_pool_create(const tfw_schema *const schemas[2], size_t most_spares);
+tfwi_pool *tfwi_pool_create(const tfw_schema *const schemas[2], unsigned flags,
+                            size_t most_spares);
+
+/* Before threads start, which only this process has. */
+void tfwi_pool_share(tfwi_pool *pool);
+
+/* Whether this is a forked child, in which another thread may seem to hold the lock for ever. */
+bool tfwi_pool_is_of_parent(const tfwi_pool *pool);
 
 /* For the pipeline that is freed. */
 void tfwi_pool_close(tfwi_pool *pool);

@@ -16,6 +16,9 @@
 
 enum { MOST_FILES = 64, COLUMNS = 4 };
 
+/* Of a column: values, the lengths of strings, cells and lists, and the records without it. */
+enum { PARTS = 5 };
+
 /* Files in memory and on the disk. */
 typedef struct fileset {
     file *files; /* large: not for the stack */
@@ -73,7 +76,7 @@ static inline void bytes_append(bytes *b, const void *data, size_t len) {
 /* Everything about the records of a pipeline, in order, whatever the chunks were. */
 typedef struct delivered {
     uint64_t records;
-    bytes columns[COLUMNS][4]; /* values, and the lengths of strings, cells and lists */
+    bytes columns[COLUMNS][PARTS];
     bytes payloads;     /* with their frames; to verify, of the first record of every file */
     bytes offsets;
     tfw_tally tallies[MOST_FILES];
@@ -92,16 +95,23 @@ static inline void append_lengths(bytes *b, const int64_t *offsets, uint64_t cou
     }
 }
 
-static inline void append_column(bytes out[4], const tfw_column *c, uint64_t records) {
+/* Of records that follow so many others; absent counts from first_row. */
+static inline void append_column(bytes out[PARTS], const tfw_column *c, uint64_t records,
+                                 uint64_t before, uint64_t first_row) {
     bytes_append(&out[0], c->values, (size_t)c->byte_count);
     append_lengths(&out[1], c->offsets, c->value_count);
     append_lengths(&out[2], c->splits, c->cell_count);
     append_lengths(&out[3], c->steps, records);
+    for (uint64_t i = 0; i < c->absent_count; i++) {
+        const uint64_t record = (uint64_t)c->absent[i] - first_row + before;
+        CHECK(record - before < records);
+        bytes_append(&out[4], &record, sizeof record);
+    }
 }
 
 static inline void delivered_free(delivered *d) {
     for (size_t i = 0; i < COLUMNS; i++) {
-        for (size_t k = 0; k < 4; k++) {
+        for (size_t k = 0; k < PARTS; k++) {
             free(d->columns[i][k].data);
         }
     }
@@ -122,7 +132,7 @@ static inline void check_delivered(const delivered *e, const delivered *d) {
     CHECK_EQ(e->status, d->status);
     CHECK_EQ(e->stops, d->stops);
     for (size_t i = 0; i < COLUMNS; i++) {
-        for (size_t k = 0; k < 4; k++) {
+        for (size_t k = 0; k < PARTS; k++) {
             CHECK(same_data(&e->columns[i][k], &d->columns[i][k]));
         }
     }
@@ -148,6 +158,7 @@ typedef struct wanted {
     uint64_t batch_size, max_record_size;
     bool skips; /* goes on after every error, at the next record */
     tfw_place start;
+    size_t added_from; /* not 0: files that are added later, one at a time, at the end of others */
 } wanted;
 
 /* Where record number i of a file ends, whatever became of its bytes. */
@@ -228,15 +239,21 @@ static inline int model_record(const fileset *set, const wanted *w, table *t, tf
 }
 
 /* The columns of the model; dense numbers grow, too. */
-static inline table table_of_model(bool sequence) {
-    table t = table_new(sequence);
+static inline table table_of_model(uint32_t flags) {
+    table t = table_new((flags & TFW_SEQUENCE) != 0);
+    const unsigned absent = (flags & TFW_PIPELINE_NOTE_ABSENT) != 0 ? TFW_NOTE_ABSENT : 0;
     tfw_columns_free(t.context);
-    CHECK_EQ(TFW_OK, tfw_columns_create(t.schema, TFW_OWN_NUMBERS, &t.context, NULL));
+    CHECK_EQ(TFW_OK, tfw_columns_create(t.schema, TFW_OWN_NUMBERS | absent, &t.context, NULL));
+    if (t.lists != NULL) {
+        tfw_columns_free(t.lists);
+        CHECK_EQ(TFW_OK, tfw_columns_create(t.list_schema, TFW_FEATURE_LISTS | absent, &t.lists,
+                                            NULL));
+    }
     return t;
 }
 
 static inline void model_files(const fileset *set, const wanted *w, delivered *d) {
-    table t = table_of_model((w->flags & TFW_SEQUENCE) != 0);
+    table t = table_of_model(w->flags);
     tfw_place at = w->start;
     *d = (delivered){.status = TFW_END, .shortest = UINT64_MAX};
     while (at.file < set->count) {
@@ -257,12 +274,12 @@ static inline void model_files(const fileset *set, const wanted *w, delivered *d
     for (size_t i = 0; i < 3 && w->mode == TFW_PIPELINE_PARSE; i++) {
         tfw_column c;
         CHECK_EQ(TFW_OK, tfw_columns_peek(t.context, i, &c, NULL));
-        append_column(d->columns[i], &c, d->records);
+        append_column(d->columns[i], &c, d->records, 0, 0);
     }
     if (t.lists != NULL) {
         tfw_column c;
         CHECK_EQ(TFW_OK, tfw_columns_peek(t.lists, 0, &c, NULL));
-        append_column(d->columns[3], &c, d->records);
+        append_column(d->columns[3], &c, d->records, 0, 0);
     }
     table_free(&t);
 }
@@ -275,7 +292,7 @@ static inline tfw_pipeline *pipeline_of(const fileset *set, const wanted *w, con
     const tfw_pipeline_options options = {
         .size = sizeof options,
         .paths = (const char *const *)set->paths,
-        .path_count = set->count,
+        .path_count = w->added_from != 0 ? w->added_from : set->count,
         .start = w->start,
         .context = parses ? t->schema : NULL,
         .lists = parses && (w->flags & TFW_SEQUENCE) != 0 ? t->list_schema : NULL,
@@ -324,7 +341,7 @@ static inline void take_chunk(const fileset *set, const wanted *w, const tfw_chu
             tfw_column c;
             const int status = tfw_chunk_column(chunk, i == 3, i % 3, &c, NULL);
             CHECK_EQ(i < 3 || (w->flags & TFW_SEQUENCE) != 0 ? TFW_OK : TFW_E_ARGUMENT, status);
-            append_column(d->columns[i], &c, info.records);
+            append_column(d->columns[i], &c, info.records, d->records, info.first_row);
         }
     } else if (w->mode == TFW_PIPELINE_VERIFY) {
         tfw_tally *tally = &d->tallies[info.begin.file];
@@ -358,6 +375,7 @@ static inline void run_pipeline(const fileset *set, const wanted *w, uint32_t th
     tfw_pipeline *p = pipeline_of(set, w, &t, threads, range_bytes);
     tfw_chunk *chunk;
     tfw_place at = w->start;
+    size_t added = w->added_from != 0 ? w->added_from : set->count;
     *d = (delivered){.status = TFW_OK, .shortest = UINT64_MAX};
     while (d->status == TFW_OK) {
         d->status = tfw_pipeline_next(p, -1, &chunk, &d->error);
@@ -373,6 +391,14 @@ static inline void run_pipeline(const fileset *set, const wanted *w, uint32_t th
                 d->stops++;
                 d->status = TFW_OK;
             }
+        } else if (d->status == TFW_END && added < set->count) {
+            const char *const path = set->paths[added++];
+            CHECK_EQ(TFW_OK, tfw_pipeline_add(p, &path, 1, NULL));
+            d->status = TFW_OK;
+        } else if (d->status == TFW_END && (w->flags & TFW_PIPELINE_KEEP_REST) != 0 &&
+                   tfw_pipeline_next(p, -1, &chunk, NULL) == TFW_OK) {
+            take_chunk(set, w, chunk, d, &at);
+            tfw_chunk_release(chunk);
         }
     }
     tfw_error again;

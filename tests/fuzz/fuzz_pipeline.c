@@ -201,6 +201,7 @@ static void run_pipeline(const job *j, int fd, uint32_t threads, result *r) {
     tfw_place next;
     uint64_t uneven = 0;
     int status = TFW_OK;
+    bool was_told = false;
     snprintf(path, sizeof path, "/proc/self/fd/%d", fd);
     *r = (result){.status = TFW_END};
     CHECK_EQ(TFW_OK, tfw_pipeline_create(&options, &p, NULL));
@@ -217,8 +218,8 @@ static void run_pipeline(const job *j, int fd, uint32_t threads, result *r) {
             CHECK_EQ(TFW_OK, tfw_pipeline_seek(p, &next, NULL));
             r->misfits++;
             status = TFW_OK;
-        } else if (status < 0 && (j->flags & TFW_PIPELINE_KEEP_REST) != 0 && r->status >= 0) {
-            r->status = status; /* then what was kept */
+        } else if ((j->flags & TFW_PIPELINE_KEEP_REST) != 0 && !was_told) {
+            was_told = true; /* then what was kept */
             status = TFW_OK;
         }
     }

@@ -36,6 +36,8 @@ static void pipelines_at_the_edges(void) {
                 CHECK_EQ(TFW_END, tfw_pipeline_next(p, 0, &chunk, NULL));
                 CHECK_EQ(TFW_END, tfw_pipeline_next(p, INT32_MAX, &chunk, NULL));
                 CHECK_EQ(TFW_E_ARGUMENT, tfw_pipeline_seek(p, &o[1].start, NULL));
+                CHECK_EQ(EDGES[i] <= INT32_MAX ? TFW_OK : TFW_E_ARGUMENT,
+                         tfw_pipeline_add(p, NULL, EDGES[i] <= INT32_MAX ? 0 : EDGES[i], NULL));
                 tfw_pipeline_stopped(p, &place, &next);
                 tfw_pipeline_cancel(p);
                 CHECK_EQ(TFW_E_ARGUMENT, tfw_pipeline_next(p, -1, &chunk, NULL));

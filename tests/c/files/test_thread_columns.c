@@ -65,7 +65,7 @@ static void expect_columns(const columns *c, const shared *s, size_t first, size
     uint64_t values = 0;
     for (size_t i = 0; i < count; i++) {
         EXPECT(c->numbers[i] == (int64_t)(first + i));
-        values += (first + i) % 3 != 0 ? 2 : 1;
+        values += (first + i) % 7 > 4 ? 0 : (first + i) % 3 != 0 ? 2 : 1;
     }
     EXPECT(c->found[1].value_count == count && c->found[2].value_count == values);
     EXPECT(!s->sequence || c->list.cell_count == 2 * count);

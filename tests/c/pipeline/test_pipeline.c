@@ -258,15 +258,10 @@ static void reading_starts_anywhere(void) {
 }
 
 /* Errors of files: after all records before them. */
-static void a_file_that_is_missing(void) {
-    fileset set = {0};
+static void check_missing(const fileset *set, int expected) {
     table t = table_new(false);
-    for (size_t i = 0; i < 3; i++) {
-        fileset_add(&set, file_of_examples(i, 20, false));
-    }
-    unlink(set.paths[1]);
     for (uint32_t threads = 1; threads < 4; threads++) {
-        tfw_pipeline *p = pipeline_of(&set, &parse_3, &t, threads, 100);
+        tfw_pipeline *p = pipeline_of(set, &parse_3, &t, threads, 100);
         tfw_chunk *chunk;
         tfw_error error;
         tfw_place place, next;
@@ -278,7 +273,7 @@ static void a_file_that_is_missing(void) {
             records += info.records;
             tfw_chunk_release(chunk);
         }
-        CHECK_EQ(TFW_E_IO, status);
+        CHECK_EQ(expected, status);
         CHECK_EQ(20, records);
         tfw_pipeline_stopped(p, &place, &next);
         CHECK(place.file == 1 && place.record == 0 && place.offset == 0);
@@ -289,8 +284,47 @@ static void a_file_that_is_missing(void) {
         CHECK_EQ(TFW_END, status);
         tfw_pipeline_free(p);
     }
-    fileset_write(&set, 1);
     table_free(&t);
+}
+
+static void a_file_that_is_missing(void) {
+    fileset set = {0};
+    for (size_t i = 0; i < 3; i++) {
+        fileset_add(&set, file_of_examples(i, 20, false));
+    }
+    unlink(set.paths[1]);
+    check_missing(&set, TFW_E_IO);
+    fileset_write(&set, 1);
+    char *const path = set.paths[1];
+    set.paths[1] = NULL;
+    check_missing(&set, TFW_E_UNSUPPORTED);
+    set.paths[1] = path;
+    fileset_free(&set);
+}
+
+/* Batches go on in files that come later, before the end or after it. */
+static void files_are_added(void) {
+    fileset set = {0};
+    for (size_t i = 0; i < 9; i++) {
+        fileset_add(&set, file_of_examples(i, i == 4 ? 0 : 5 * i, false));
+    }
+    for (size_t first = 0; first < 9; first += 2) {
+        const wanted w = {
+            .batch_size = 4, .flags = TFW_PIPELINE_KEEP_REST, .added_from = first + 1};
+        check_all(&set, &w, small, 2, 3);
+    }
+    fileset_free(&set);
+}
+
+static void absence_is_noted(void) {
+    fileset set = {0};
+    wanted w = parse_3;
+    w.flags = TFW_PIPELINE_NOTE_ABSENT;
+    fileset_add(&set, file_of_examples(1, 300, true));
+    fileset_add(&set, file_of_examples(2, 70, false));
+    check_all(&set, &w, ALL);
+    w.flags |= TFW_SEQUENCE;
+    check_all(&set, &w, small, 2, 3);
     fileset_free(&set);
 }
 
@@ -307,5 +341,7 @@ int main(void) {
     RUN(a_limit_is_kept);
     RUN(reading_starts_anywhere);
     RUN(a_file_that_is_missing);
+    RUN(files_are_added);
+    RUN(absence_is_noted);
     return check_report("pipeline");
 }

@@ -171,6 +171,7 @@ static bool use_in_child(tfw_pipeline *p, tfw_chunk *held) {
     tfw_error error;
     tfw_chunk_info info = {.size = sizeof info};
     const bool refused = tfw_pipeline_next(p, -1, &chunk, &error) == TFW_E_UNSUPPORTED &&
+                         tfw_pipeline_add(p, NULL, 0, &error) == TFW_E_UNSUPPORTED &&
                          tfw_pipeline_seek(p, &(tfw_place){0}, &error) == TFW_E_UNSUPPORTED;
     tfw_chunk_get(held, &info); /* what was delivered is there */
     tfw_chunk_release(held);
@@ -179,31 +180,58 @@ static bool use_in_child(tfw_pipeline *p, tfw_chunk *held) {
     return refused && chunk == NULL && info.records != 0;
 }
 
+/* Without threads it goes on by itself. */
+static bool go_on_in_child(tfw_pipeline *p, tfw_chunk *held) {
+    tfw_chunk_info info = {.size = sizeof info};
+    tfw_chunk_get(held, &info);
+    const uint64_t first = info.begin.file * MANY + info.begin.record;
+    uint64_t rows = first + info.records;
+    tfw_chunk *chunk = held;
+    int status = TFW_OK;
+    while (status == TFW_OK) {
+        tfw_chunk_release(chunk);
+        status = tfw_pipeline_next(p, -1, &chunk, NULL);
+        if (status == TFW_OK) {
+            tfw_chunk_get(chunk, &info);
+            rows += info.records;
+        }
+    }
+    tfw_pipeline_free(p);
+    return status == TFW_END && rows == 2 * MANY;
+}
+
 /* Whatever the threads of the parent hold at that time. */
-static void a_forked_child_gets_an_error(void) {
+static void check_fork(const fileset *set, const table *t, uint32_t threads, size_t taken,
+                       bool (*use)(tfw_pipeline *, tfw_chunk *)) {
+    tfw_pipeline *p = pipeline_of(set, &parse_3, t, threads, 300);
+    tfw_chunk *chunk;
+    for (size_t k = 0; k < taken; k++) {
+        CHECK_EQ(TFW_OK, tfw_pipeline_next(p, -1, &chunk, NULL));
+        tfw_chunk_release(chunk);
+    }
+    CHECK_EQ(TFW_OK, tfw_pipeline_next(p, -1, &chunk, NULL));
+    const pid_t child = fork();
+    if (child == 0) {
+        if (use(p, chunk)) {
+            raise(SIGKILL); /* valgrind has no time to miss what a child does not free */
+        }
+        _exit(1);
+    }
+    int status = -1;
+    CHECK_EQ(child, waitpid(child, &status, 0));
+    CHECK(WIFSIGNALED(status) && WTERMSIG(status) == SIGKILL);
+    tfw_chunk_release(chunk);
+    tfw_pipeline_free(p);
+}
+
+static void a_forked_child(void) {
     fileset set = two_files();
     table t = table_new(false);
     for (size_t i = 0; i < 20; i++) {
-        tfw_pipeline *p = pipeline_of(&set, &parse_3, &t, 3, 300);
-        tfw_chunk *chunk;
-        for (size_t k = 0; k < i; k++) {
-            CHECK_EQ(TFW_OK, tfw_pipeline_next(p, -1, &chunk, NULL));
-            tfw_chunk_release(chunk);
-        }
-        CHECK_EQ(TFW_OK, tfw_pipeline_next(p, -1, &chunk, NULL));
-        const pid_t child = fork();
-        if (child == 0) {
-            if (use_in_child(p, chunk)) {
-                raise(SIGKILL); /* valgrind has no time to miss what a child does not free */
-            }
-            _exit(1);
-        }
-        int status = -1;
-        CHECK_EQ(child, waitpid(child, &status, 0));
-        CHECK(WIFSIGNALED(status) && WTERMSIG(status) == SIGKILL);
-        tfw_chunk_release(chunk);
-        tfw_pipeline_free(p);
+        check_fork(&set, &t, 3, i + 1, use_in_child);
+        check_fork(&set, &t, 1, i, go_on_in_child);
     }
+    check_fork(&set, &t, 3, 0, go_on_in_child); /* which then starts threads */
     table_free(&t);
     fileset_free(&set);
 }
@@ -379,7 +407,7 @@ int main(void) {
     RUN(waiting_ends);
     RUN(chunks_are_released_by_any_thread);
 #ifndef _WIN32
-    RUN(a_forked_child_gets_an_error);
+    RUN(a_forked_child);
 #endif
     RUN(failing_reads);
     RUN(without_memory);
