@@ -20,10 +20,11 @@
  * 4. Ownership. Opaque objects come from tfw_X_create and go to tfw_X_free, which accepts NULL.
  *    Memory that a function hands over is released with tfw_free. Borrowed pointers live until
  *    the next call on the same object.
- * 5. Threads. Pure functions, and a tfw_schema once created, serve any number of threads. Every
- *    other object is for one thread at a time; different objects are independent. A tfw_pipeline
- *    alone starts threads and takes locks; its functions say what may be called beside them. A
- *    forked child has no threads: the pipeline of its parent fails there, and frees nothing.
+ * 5. Threads. Pure functions, a tfw_schema once created and a tfw_cache serve any number of them.
+ *    Every other object is for one thread at a time; different objects are independent. A
+ *    tfw_pipeline alone starts threads and takes locks; its functions say what may be called
+ *    beside them. A forked child has no threads: the pipeline of its parent fails there, and frees
+ *    nothing.
  * 6. Side effects. The library never prints, aborts or reads the environment. Its only global state
  *    is the pointer to the checksum kernel (atomic; set at the first use, or by tfw_crc32c_select).
  * 7. Trust. A length is used only once its checksum verifies, memory is reserved only for bytes
@@ -408,6 +409,24 @@ TFW_API int tfw_walk(int32_t fd, uint64_t end, uint64_t *offset, uint8_t *buffer
 TFW_API int tfw_fetch(int32_t fd, const int64_t *offsets, const int64_t *numbers, size_t count,
                       uint8_t *out, size_t capacity, tfw_span *out_spans, size_t *out_done,
                       tfw_error *error);
+
+/* The bytes of a file that stay in memory once they were read, for records that are read again: a
+ * second read of a block of 64 KiB costs no call of the system. It has the address space of the
+ * whole file, and serves forked children, too. What the file held when it was read counts, also if
+ * it has changed since.
+ * TFW_E_MEMORY: there is no room. */
+typedef struct tfw_cache tfw_cache;
+TFW_API int tfw_cache_create(uint64_t size, tfw_cache **out_cache, tfw_error *error);
+TFW_API void tfw_cache_free(tfw_cache *cache);
+
+/* A file whose records are read by number. */
+typedef struct tfw_indexed_file {
+    const int64_t *offsets; /* of its records, and the end of the last */
+    uint64_t count;         /* of records */
+    tfw_cache *cache;       /* of the file, or NULL */
+    int32_t fd;
+    uint32_t reserved;      /* 0 */
+} tfw_indexed_file;
 
 /* Verifies one record in pieces: its 12-byte header, a payload of the expected length, its 4-byte
  * footer. TFW_OK, TFW_E_LENGTH_CRC, TFW_E_INDEX or TFW_E_DATA_CRC. */

@@ -34,8 +34,7 @@ enum tfw_pipeline_flags {
                                        it goes on after tfw_pipeline_seek or tfw_pipeline_add, or is
                                        delivered by the call of tfw_pipeline_next that follows the
                                        error or TFW_END */
-    TFW_PIPELINE_NOTE_ABSENT = 512, /* to parse: columns as with TFW_NOTE_ABSENT */
-    TFW_PIPELINE_POSITIONS = 1024   /* to parse: chunks know where each record begins */
+    TFW_PIPELINE_NOTE_ABSENT = 512  /* to parse: columns as with TFW_NOTE_ABSENT */
 };
 
 /* Where a record begins. */
@@ -60,6 +59,8 @@ typedef struct tfw_pipeline_options {
     uint32_t mode;              /* enum tfw_pipeline_mode */
     uint32_t flags;
     uint32_t reserved;          /* 0 */
+    const tfw_indexed_file *indexed; /* instead of paths: for tfw_pipeline_fetch */
+    uint64_t indexed_count;
 } tfw_pipeline_options;
 
 /* No thread is started before the first range has been read, and with num_threads 1 none ever is.
@@ -92,6 +93,19 @@ TFW_API int tfw_pipeline_add(tfw_pipeline *pipeline, const char *const *paths, u
  * TFW_E_ARGUMENT: cancelled. */
 TFW_API int tfw_pipeline_next(tfw_pipeline *pipeline, int32_t timeout_ms, tfw_chunk **out_chunk,
                               tfw_error *error);
+
+/* Orders records of the indexed files by their numbers, counted through all files, in any order and
+ * as often as wanted. The threads read them, verify of each the header, the length that the offsets
+ * say and the payload, and parse them. Records that lie close together share a read. Chunks come in
+ * the order of the orders, each of them in one or none, cut into batches by itself: begin.record
+ * and end.record of a chunk count what was ordered. What is wrong with the first record that is
+ * ends everything: TFW_E_INDEX as of tfw_fetch, too. tfw_pipeline_seek does not go on.
+ * TFW_END says that nothing is ordered that was not delivered.
+ * TFW_NEED_SPACE: call tfw_pipeline_next first. num_threads + 2 orders fit.
+ * TFW_E_ARGUMENT: a number that no record has, or none, or more than 2^24; the pipeline has failed.
+ * REQUIRES: files and offsets stay until the pipeline is freed. Offsets may be changed. */
+TFW_API int tfw_pipeline_fetch(tfw_pipeline *pipeline, const int64_t *numbers, size_t count,
+                               tfw_error *error);
 
 /* After such an error: the record at fault, and where the next one begins: out_next->record is 0
  * where that is not known, as after every damage. */

@@ -229,8 +229,10 @@ static bool link_range(tfw_pipeline *p, tfwi_range *r) {
 
 static bool keeps_rest(const tfw_pipeline *p) { return (p->flags & TFW_PIPELINE_KEEP_REST) != 0; }
 
-/* Whether no record comes after this range. */
-static bool is_last(const tfw_pipeline *p) { return p->has_ended && p->linked + 1 == p->opened; }
+/* Whether no record comes after this range; of an order, whatever comes. */
+static bool is_last(const tfw_pipeline *p) {
+    return p->has_ended && (p->linked + 1 == p->opened || p->indexed.count != 0);
+}
 
 /* Delivers a range that holds. */
 static void take_range(tfw_pipeline *p, tfwi_range *r) {

@@ -12,7 +12,7 @@ enum {
     MOST_THREADS = 1024,
     MOST_PATHS = INT32_MAX,
     PARSE_FLAGS = TFW_EMPTY_IS_MISSING | TFW_SINGLE | TFW_SEQUENCE,
-    PARSE_ONLY = PARSE_FLAGS | (int)TFW_PIPELINE_NOTE_ABSENT | (int)TFW_PIPELINE_POSITIONS,
+    PARSE_ONLY = PARSE_FLAGS | (int)TFW_PIPELINE_NOTE_ABSENT,
     PIPELINE_FLAGS = PARSE_ONLY | (int)TFW_PIPELINE_NO_DATA_CRC | (int)TFW_PIPELINE_KEEP_REST
 };
 
@@ -127,6 +127,7 @@ static void free_parts(tfw_pipeline *p) {
     if (p->pool != NULL) {
         tfwi_pool_close(p->pool);
     }
+    tfw_free(p->indexed.of);
     tfw_free(p->paths.of);
     tfw_free(p->workers);
     tfw_free(p->ranges);
@@ -144,9 +145,13 @@ int tfw_pipeline_create(const tfw_pipeline_options *options, tfw_pipeline **out_
     if (p == NULL) {
         return tfwi_fail(error, TFW_E_MEMORY, "no memory for a pipeline");
     }
-    if (!init_pipeline(p, options)) {
+    status = tfwi_fetch_init(p, options, error);
+    if (status == TFW_OK && !init_pipeline(p, options)) {
+        status = tfwi_fail(error, TFW_E_MEMORY, "no memory for a pipeline");
+    }
+    if (status != TFW_OK) {
         free_parts(p);
-        return tfwi_fail(error, TFW_E_MEMORY, "no memory for a pipeline");
+        return status;
     }
     *out_pipeline = p;
     return TFW_OK;
@@ -176,8 +181,7 @@ static tfwi_range *find_range(const tfw_pipeline *p) {
 static void join_chunk(tfw_pipeline *p, tfw_chunk *chunk) {
     chunk->state = CHUNK_BUSY;
     tfwi_mutex_unlock(&p->lock);
-    const int status =
-        tfwi_chunk_join(chunk, p->pool, (p->flags & TFW_PIPELINE_POSITIONS) != 0);
+    const int status = tfwi_chunk_join(chunk, p->pool);
     tfwi_mutex_lock(&p->lock);
     chunk->state = CHUNK_READY;
     chunk->status = status;
@@ -186,7 +190,11 @@ static void join_chunk(tfw_pipeline *p, tfw_chunk *chunk) {
 static void read_range(tfw_pipeline *p, tfwi_worker *w, tfwi_range *r) {
     r->state = RANGE_BUSY;
     tfwi_mutex_unlock(&p->lock);
-    tfwi_range_read(p, w, r);
+    if (p->indexed.count != 0) {
+        tfwi_fetch_range(p, w, r);
+    } else {
+        tfwi_range_read(p, w, r);
+    }
     tfwi_mutex_lock(&p->lock);
     r->state = RANGE_READ;
 }
@@ -228,7 +236,8 @@ static void run_worker(void *argument) {
 /* Starts the other threads, once there is more than one range to read; fewer, where the system has
  * no more. */
 static void start_threads(tfw_pipeline *p) {
-    if (p->was_started || p->linked == 0 || p->has_ended || p->num_threads == 1) {
+    const bool is_small = p->indexed.count != 0 ? p->opened < 2 : p->linked == 0 || p->has_ended;
+    if (p->was_started || is_small || p->num_threads == 1) {
         return;
     }
     p->was_started = true;
@@ -284,20 +293,19 @@ static int deliver_next(tfw_pipeline *p, tfw_chunk **out_chunk, tfw_error *error
     return p->status;
 }
 
-/* Whether this is a forked child, which has not the threads that this pipeline needs. */
-static bool is_of_parent(const tfw_pipeline *p) {
+bool tfwi_is_of_parent(const tfw_pipeline *p) {
     return tfwi_process() != p->process && (p->was_started || p->is_inside);
 }
 
-static int refuse_child(tfw_error *error) {
+int tfwi_refuse_child(tfw_error *error) {
     return tfwi_fail(error, TFW_E_UNSUPPORTED, "the pipeline is of the parent process");
 }
 
 int tfw_pipeline_next(tfw_pipeline *p, int32_t timeout_ms, tfw_chunk **out_chunk,
                       tfw_error *error) {
     *out_chunk = NULL;
-    if (is_of_parent(p)) {
-        return refuse_child(error);
+    if (tfwi_is_of_parent(p)) {
+        return tfwi_refuse_child(error);
     }
     const uint64_t deadline = timeout_ms < 0 ? UINT64_MAX : tfwi_clock() + (uint64_t)timeout_ms;
     p->is_inside = true;
@@ -353,11 +361,12 @@ static void begin_anew(tfw_pipeline *p, const tfw_place *place) {
 }
 
 int tfw_pipeline_seek(tfw_pipeline *p, const tfw_place *place, tfw_error *error) {
-    if (is_of_parent(p)) {
-        return refuse_child(error);
+    if (tfwi_is_of_parent(p)) {
+        return tfwi_refuse_child(error);
     }
     tfwi_mutex_lock(&p->lock);
-    const bool can = p->has_failed && !p->is_final && p->first_chunk == NULL && !p->is_cancelled;
+    const bool can = p->has_failed && !p->is_final && p->first_chunk == NULL &&
+                     !p->is_cancelled && p->indexed.count == 0;
     const bool back = place->file < p->place.file || place->offset > INT64_MAX ||
                       place->record > SIZE_MAX / 2 ||
                       (place->file == p->place.file && place->offset < p->place.offset);
@@ -383,11 +392,11 @@ int tfw_pipeline_seek(tfw_pipeline *p, const tfw_place *place, tfw_error *error)
 
 int tfw_pipeline_add(tfw_pipeline *p, const char *const *paths, uint64_t count,
                      tfw_error *error) {
-    if (is_of_parent(p)) {
-        return refuse_child(error);
+    if (tfwi_is_of_parent(p)) {
+        return tfwi_refuse_child(error);
     }
     tfwi_mutex_lock(&p->lock);
-    const bool fits = count <= MOST_PATHS - p->paths.count;
+    const bool fits = count <= MOST_PATHS - p->paths.count && p->indexed.count == 0;
     const bool done = fits && add_paths(p, paths, count);
     if (done && count != 0 && p->has_ended) {
         p->has_ended = p->was_told = false;
@@ -402,7 +411,7 @@ int tfw_pipeline_add(tfw_pipeline *p, const char *const *paths, uint64_t count,
 /* ---- The end -------------------------------------------------------------------------------- */
 
 void tfw_pipeline_cancel(tfw_pipeline *p) {
-    if (!is_of_parent(p)) {
+    if (!tfwi_is_of_parent(p)) {
         tfwi_mutex_lock(&p->lock);
         p->is_cancelled = true;
         tfwi_condition_broadcast(&p->work);
@@ -412,7 +421,7 @@ void tfw_pipeline_cancel(tfw_pipeline *p) {
 }
 
 void tfw_pipeline_free(tfw_pipeline *p) {
-    if (p == NULL || is_of_parent(p)) {
+    if (p == NULL || tfwi_is_of_parent(p)) {
         return;
     }
     tfw_pipeline_cancel(p);
@@ -422,10 +431,15 @@ void tfw_pipeline_free(tfw_pipeline *p) {
     for (size_t i = 0; i < p->ring; i++) {
         tfwi_range_clear(&p->ranges[i]);
         tfw_free(p->ranges[i].segments.of);
+        tfw_free(p->ranges[i].order.of);
     }
     for (size_t i = 0; i < p->num_threads; i++) {
         tfw_free(p->workers[i].stretch.buffer);
         tfw_free(p->workers[i].offsets.of);
+        tfw_free(p->workers[i].wanted.of);
+        tfw_free(p->workers[i].keys.of);
+        tfw_free(p->workers[i].records.of);
+        tfw_free(p->workers[i].spans.of);
     }
     for (tfw_chunk *chunk = p->first_chunk, *next; chunk != NULL; chunk = next) {
         next = chunk->next;

@@ -15,6 +15,21 @@ typedef struct tfwi_source {
     int fd;
 } tfwi_source;
 
+/* A file whose records are fetched by number, and how many there are up to its end. */
+typedef struct tfwi_indexed {
+    tfw_indexed_file file;
+    uint64_t end;
+} tfwi_indexed;
+
+/* A record to fetch. */
+typedef struct tfwi_wanted {
+    uint32_t file;
+    uint64_t number; /* in it */
+    int64_t begin;
+    uint64_t size; /* with its frame; 0: impossible */
+    size_t at;     /* its place among the records of the order */
+} tfwi_wanted;
+
 /* The records that begin in a part of a file. */
 typedef struct tfwi_segment {
     tfwi_source *source;
@@ -45,6 +60,8 @@ typedef struct tfwi_range {
     int status; /* what is wrong with the record there */
     tfw_error error;
     tfw_place next; /* the record after it, if it is whole */
+    tfwi_int64s order;  /* to be fetched: the numbers of its records */
+    uint64_t first_row; /* how many were ordered before */
 } tfwi_range;
 
 /* What a thread reads with. Only it uses them. */
@@ -54,6 +71,10 @@ typedef struct tfwi_worker {
     tfw_stretch stretch;
     uint64_t serial; /* of the source that the stretch is of; 0: none */
     TFWI_ARRAY(int64_t) offsets; /* of headers that were walked over */
+    TFWI_ARRAY(tfwi_wanted) wanted; /* the rows of an order */
+    TFWI_ARRAY(uint64_t) keys;      /* the rows in the order of the files */
+    tfwi_bytes records;
+    tfwi_spans spans; /* of the records */
 } tfwi_worker;
 
 struct tfw_pipeline {
@@ -64,6 +85,7 @@ struct tfw_pipeline {
     size_t num_threads;
     uint32_t mode;
     uint32_t flags;
+    TFWI_ARRAY(tfwi_indexed) indexed; /* not empty: ranges are orders of their records */
     tfwi_pool *pool;
     size_t ring; /* how many ranges there may be */
 
@@ -114,6 +136,12 @@ struct tfw_pipeline {
     tfw_place after;
 };
 
+/* ---- pipeline.c ---- */
+
+/* Whether this is a forked child, which has not the threads that this pipeline needs. */
+bool tfwi_is_of_parent(const tfw_pipeline *p);
+int tfwi_refuse_child(tfw_error *error);
+
 /* ---- plan.c: which range is read next; with the lock unless they say so ---- */
 
 /* Whether a range can be opened now. */
@@ -121,6 +149,9 @@ bool tfwi_plan_may_open(const tfw_pipeline *p);
 
 /* Opens the next range, and reads it where it is chained. Leaves the lock meanwhile. */
 void tfwi_plan_open(tfw_pipeline *p, tfwi_worker *w);
+
+/* Makes a place of the ring a range that has no records yet. */
+void tfwi_plan_begin(tfwi_range *r);
 
 /* Opens the file of p->next, or the next one that holds more. TFW_END: there is none. Without the
  * lock, but while the caller opens a range. */
@@ -136,10 +167,18 @@ void tfwi_range_read(tfw_pipeline *p, tfwi_worker *w, tfwi_range *r);
 
 /* The same for one that is chained: whole batches from p->next on, which it advances. */
 void tfwi_range_read_chained(tfw_pipeline *p, tfwi_worker *w, tfwi_range *r, uint64_t bytes,
-                             uint64_t mean, bool notes_offsets);
+                             uint64_t mean, bool has_rest);
 
 /* Drops what a range holds. */
 void tfwi_range_clear(tfwi_range *r);
+
+/* ---- fetch.c: records by number ---- */
+
+/* Notes the files, before any thread is started. */
+int tfwi_fetch_init(tfw_pipeline *p, const tfw_pipeline_options *o, tfw_error *error);
+
+/* Reads the records of an order; without the lock. */
+void tfwi_fetch_range(tfw_pipeline *p, tfwi_worker *w, tfwi_range *r);
 
 /* ---- links.c: ranges in order, and batches of them; with the lock ---- */
 

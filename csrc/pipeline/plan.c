@@ -232,7 +232,7 @@ static void go_to_end(tfw_pipeline *p) {
     p->next_row = p->rest_rows;
 }
 
-static void begin_range(tfwi_range *r) {
+void tfwi_plan_begin(tfwi_range *r) {
     tfwi_range_clear(r);
     r->state = RANGE_BUSY;
     r->is_chained = r->is_found = r->was_linked = r->has_stopped = false;
@@ -257,10 +257,8 @@ void tfwi_plan_open(tfw_pipeline *p, tfwi_worker *w) {
     }
     tfwi_range *r = &p->ranges[p->opened % p->ring];
     const target aim = make_target(p);
-    const bool notes_offsets =
-        p->rest_rows != 0 ||
-        (p->flags & (TFW_PIPELINE_KEEP_REST | TFW_PIPELINE_POSITIONS)) != 0;
-    begin_range(r);
+    const bool has_rest = p->rest_rows != 0 || (p->flags & TFW_PIPELINE_KEEP_REST) != 0;
+    tfwi_plan_begin(r);
     r->is_chained = aim.is_chained;
     p->is_opening = true;
     p->is_unusual = false;
@@ -269,7 +267,7 @@ void tfwi_plan_open(tfw_pipeline *p, tfwi_worker *w) {
     }
     tfwi_mutex_unlock(&p->lock);
     if (aim.is_chained) {
-        tfwi_range_read_chained(p, w, r, aim.bytes, aim.mean, notes_offsets);
+        tfwi_range_read_chained(p, w, r, aim.bytes, aim.mean, has_rest);
     } else {
         plan_range(p, w, r, &aim);
     }

@@ -2,6 +2,7 @@
 /* Random access: finding the records of a file, and reading any of them by number. Nothing here
  * keeps state, so any number of threads may read one file. */
 #include "records/describe.h"
+#include "records/indexed.h"
 #include "records/read_at.h"
 #include "records/scan.h"
 #include "records/walk.h"
@@ -9,17 +10,7 @@
 enum {
     WALKED_SPANS = 256,       /* found at a time by the walk */
     GROWTH = 8,               /* of the walk's reads while records are short */
-    GAP = TFWI_LEAPT_RECORD,  /* between two records that are read at once */
-    LONGEST_GROUP = 1 << 18,  /* bytes of records read at once, to be verified in the cache */
 };
-
-static tfw_error cut(int64_t expected, uint64_t found) {
-    tfw_error error;
-    tfwi_fail(&error, TFW_E_TRUNCATED, "");
-    error.expected = expected;
-    error.found = (int64_t)found;
-    return error;
-}
 
 /* ---- The walk over headers ------------------------------------------------------------------ */
 
@@ -64,7 +55,7 @@ TFWI_INLINE int walk_window(tfwi_walk *w, const uint8_t *data, size_t len, tfw_e
         }
         /* A window that begins with less than a header is the rest of the file, which may have been
          * cut since the caller asked for its size. */
-        found = cut(found.expected, has_header || at != 0 ? left : len);
+        found = tfwi_cut(found.expected, has_header || at != 0 ? left : len);
     }
     return status == TFW_OK
                ? TFW_OK
@@ -87,7 +78,7 @@ int tfwi_walk_on(tfwi_walk *walk, tfw_error *error) {
         size_t len = window_len(&w, want);
         status = tfw_read_at(w.fd, w.buffer, len, w.offset, &len, error);
         if (status == TFW_OK && len == 0) { /* cut since the caller asked for its size */
-            status = tfwi_report_damage(error, cut(TFW_HEADER_SIZE, 0), w.buffer,
+            status = tfwi_report_damage(error, tfwi_cut(TFW_HEADER_SIZE, 0), w.buffer,
                                         w.first + w.count, w.offset);
         } else if (status == TFW_OK) {
             w.last_size = 0;
@@ -125,30 +116,15 @@ typedef struct group {
     int64_t end;
 } group;
 
-/* A record by the offsets. */
-typedef struct place {
-    int64_t begin;
-    int64_t size; /* 0: the offsets cannot be those of a record */
-} place;
-
-/* Loads both offsets once: another thread may change them. */
-TFWI_INLINE place place_of(const int64_t *offsets, int64_t number) {
-    const volatile int64_t *once = offsets + number;
-    const int64_t begin = once[0];
-    const int64_t end = once[1];
-    const bool possible = begin >= 0 && end > begin && end - begin >= TFWI_FRAME_SIZE;
-    return (place){begin, possible ? end - begin : 0};
-}
-
 /* The first of the records and as many of the next as lie close to it and fit into room. */
 static group plan_group(const int64_t *offsets, const int64_t *numbers, size_t count, size_t room) {
-    const int64_t most = room < LONGEST_GROUP ? (int64_t)room : LONGEST_GROUP;
-    const place first = place_of(offsets, numbers[0]);
+    const int64_t most = room < TFWI_LONGEST_GROUP ? (int64_t)room : TFWI_LONGEST_GROUP;
+    const tfwi_extent first = tfwi_extent_of(offsets, numbers[0]);
     group g = {.count = 1, .begin = first.begin, .end = first.begin + first.size};
     while (g.end != g.begin && g.count < count) { /* nothing is read after an impossible record */
-        const place next = place_of(offsets, numbers[g.count]);
+        const tfwi_extent next = tfwi_extent_of(offsets, numbers[g.count]);
         const int64_t end = next.begin + next.size;
-        if (next.size == 0 || next.begin < g.begin || next.begin - g.end > GAP ||
+        if (next.size == 0 || next.begin < g.begin || next.begin - g.end > TFWI_GAP ||
             end - g.begin > most) {
             break;
         }
@@ -163,7 +139,7 @@ static int check_group(const group *g, const int64_t *offsets, const int64_t *nu
                      const uint8_t *data, size_t got, size_t base, tfw_span *out_spans,
                      size_t *out_done, tfw_error *error) {
     for (size_t i = 0; i < g->count; i++) {
-        const place p = place_of(offsets, numbers[i]);
+        const tfwi_extent p = tfwi_extent_of(offsets, numbers[i]);
         const int64_t begin = p.begin;
         const int64_t size = p.size;
         if (TFWI_UNLIKELY(begin < g->begin || begin > g->end || size < TFWI_FRAME_SIZE ||
@@ -173,15 +149,8 @@ static int check_group(const group *g, const int64_t *offsets, const int64_t *nu
         const size_t at = (size_t)(begin - g->begin);
         const uint8_t *record = data + at;
         const uint64_t length = (uint64_t)(size - TFWI_FRAME_SIZE);
-        const uint64_t left = got > at ? got - at : 0;
         tfw_error found;
-        int status = TFW_E_TRUNCATED;
-        if (left >= (uint64_t)size) {
-            status = tfwi_verify_pieces(record, record + TFW_HEADER_SIZE, length,
-                                  record + TFW_HEADER_SIZE + length, &found);
-        } else {
-            found = cut(size, left);
-        }
+        const int status = tfwi_verify_extent(record, size, got > at ? got - at : 0, &found);
         if (TFWI_UNLIKELY(status != TFW_OK)) {
             return tfwi_report_damage(error, found, record, (uint64_t)numbers[i], (uint64_t)begin);
         }

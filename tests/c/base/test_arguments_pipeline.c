@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Pipelines and chunks at the edges of their arguments. */
 #include "arguments.h"
-#include "tfwire_arrow.h"
 #include "tfwire_pipeline.h"
 
 static void pipelines_at_the_edges(void) {
@@ -51,26 +50,6 @@ static void pipelines_at_the_edges(void) {
     table_close(&t);
 }
 
-/* Of a chunk of one record, without columns. */
-static void arrays_at_the_edges(const tfw_chunk *chunk) {
-    tfw_arrow_layout *layout;
-    struct ArrowArray *array;
-    tfw_place place;
-    CHECK_EQ(TFW_OK,
-             tfw_arrow_layout_create(NULL, 0, NULL, NULL, TFW_ARROW_SEQUENCE, &layout, NULL));
-    FOR_EDGES(i) {
-        FOR_EDGES(k) {
-            const bool inside = EDGES[i] <= 1 && EDGES[k] <= 1 - EDGES[i];
-            CHECK_EQ(inside ? TFW_OK : TFW_E_ARGUMENT,
-                     tfw_arrow_chunk_create(layout, chunk, EDGES[i], EDGES[k], NULL, &array, &place,
-                                            NULL));
-            CHECK_EQ(inside, array != NULL);
-            tfw_arrow_array_free(array);
-        }
-    }
-    tfw_arrow_layout_free(layout);
-}
-
 static void chunks_at_the_edges(void) {
     const char *folder = getenv("TMPDIR") != NULL ? getenv("TMPDIR") : getenv("TEMP");
     char path[512];
@@ -99,14 +78,43 @@ static void chunks_at_the_edges(void) {
                  tfw_chunk_hold(chunk, i % 2 == 0, size_edge(i), &column, &hold, NULL));
         CHECK(hold == NULL);
     }
-    arrays_at_the_edges(chunk);
     tfw_chunk_release(chunk);
     tfw_pipeline_free(p);
     unlink(path);
     free(data);
 }
 
+static void records_by_number_at_the_edges(void) {
+    const int64_t offsets[2] = {0, FRAMED};
+    const char *path = "none";
+    FOR_EDGES(i) {
+        const tfw_indexed_file file = {offsets, EDGES[i], NULL, -1, 0};
+        const tfw_pipeline_options o = {.size = sizeof o, .num_threads = 1,
+                                        .mode = TFW_PIPELINE_SPANS, .indexed = &file,
+                                        .indexed_count = 1};
+        tfw_pipeline *p;
+        tfw_chunk *chunk;
+        const int status = tfw_pipeline_create(&o, &p, NULL);
+        CHECK(status == TFW_OK || status == TFW_E_ARGUMENT);
+        if (p != NULL) {
+            const int64_t number = (int64_t)EDGES[i], first = 0;
+            CHECK_EQ(TFW_E_ARGUMENT, tfw_pipeline_fetch(p, &number, 1, NULL));
+            CHECK_EQ(TFW_E_ARGUMENT, tfw_pipeline_fetch(p, NULL, 0, NULL));
+            CHECK_EQ(TFW_E_ARGUMENT, tfw_pipeline_add(p, &path, 1, NULL));
+            CHECK_EQ(EDGES[i] != 0 ? TFW_OK : TFW_E_ARGUMENT,
+                     tfw_pipeline_fetch(p, &first, 1, NULL));
+            CHECK_EQ(EDGES[i] != 0 ? TFW_E_IO : TFW_END, tfw_pipeline_next(p, -1, &chunk, NULL));
+        }
+        tfw_pipeline_free(p);
+        tfw_cache *cache;
+        const uint64_t size = EDGES[i] > INT64_MAX ? EDGES[i] : EDGES[i] % (1 << 20);
+        CHECK((tfw_cache_create(size, &cache, NULL) == TFW_OK) == (cache != NULL));
+        tfw_cache_free(cache);
+    }
+}
+
 int main(void) {
+    RUN(records_by_number_at_the_edges);
     RUN(pipelines_at_the_edges);
     RUN(chunks_at_the_edges);
     return check_report("arguments of pipelines");
