@@ -15,6 +15,8 @@
 struct ArrowSchema;
 struct ArrowArray;
 struct ArrowArrayStream;
+struct tfw_chunk; /* tfwire_pipeline.h has these two */
+struct tfw_place;
 
 #ifdef __cplusplus
 extern "C" {
@@ -114,8 +116,18 @@ TFW_API int tfw_arrow_array_create(const tfw_arrow_layout *layout, tfw_columns *
                                    const tfw_arrow_positions *positions,
                                    struct ArrowArray **out_array, tfw_error *error);
 
+/* The same of records [first, first + count) of a pipeline's chunk. The pipeline has the layout's
+ * schemas and TFW_PIPELINE_NOTE_ABSENT. The array keeps the memory of the columns, each its own,
+ * and needs neither chunk nor pipeline. With TFW_ARROW_POSITIONS the pipeline has
+ * TFW_PIPELINE_POSITIONS, and names are those of its paths, UTF-8 that ends with 0. error->record
+ * counts from first; *out_place is where that record is. */
+TFW_API int tfw_arrow_chunk_create(const tfw_arrow_layout *layout, const struct tfw_chunk *chunk,
+                                   uint64_t first, uint64_t count, const char *const *names,
+                                   struct ArrowArray **out_array, struct tfw_place *out_place,
+                                   tfw_error *error);
+
 /* Another array over the same buffers: of count records, from record first on. TFW_E_ARGUMENT: it
- * has fewer records. REQUIRES: tfw_arrow_array_create or this function made it. */
+ * has fewer records. REQUIRES: one of these three functions made it. */
 TFW_API int tfw_arrow_array_share(const struct ArrowArray *array, size_t first, size_t count,
                                   struct ArrowArray **out_array, tfw_error *error);
 TFW_API void tfw_arrow_array_free(struct ArrowArray *array);
@@ -127,7 +139,7 @@ typedef struct tfw_arrow_stream_options {
     uint64_t batch_size;      /* records of an array; fewer at the end and before an error */
     uint64_t max_record_size; /* 0: no limit but the file's own size */
     uint32_t flags;           /* TFW_NO_DATA_CRC */
-    uint32_t reserved;        /* 0 */
+    uint32_t num_threads;     /* that read, the caller of get_next included; 0: 1 */
     const char *const *paths; /* of plain regular files, read one after the other; in bytes as the
                                  system takes them */
     const char *const *names; /* of the same files, in errors and positions: UTF-8 */

@@ -34,7 +34,8 @@ enum tfw_pipeline_flags {
                                        it goes on after tfw_pipeline_seek or tfw_pipeline_add, or is
                                        delivered by the call of tfw_pipeline_next that follows the
                                        error or TFW_END */
-    TFW_PIPELINE_NOTE_ABSENT = 512  /* to parse: columns as with TFW_NOTE_ABSENT */
+    TFW_PIPELINE_NOTE_ABSENT = 512, /* to parse: columns as with TFW_NOTE_ABSENT */
+    TFW_PIPELINE_POSITIONS = 1024   /* to parse: chunks know where each record begins */
 };
 
 /* Where a record begins. */

@@ -1,81 +1,20 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Columns as Arrow arrays. The memory of values, offsets, splits and steps becomes that of the
- * arrays; all that is computed is the validity, offsets of 32 bits, and rows of rows. */
+/* Columns as Arrow arrays, which share the memory of values, offsets, splits and steps; all that is
+ * computed is the validity, offsets of 32 bits, and rows of rows. */
 #include "arrow/export.h"
 #include "base/search.h"
-#include "parse/columns.h"
 
-/* A column being exported: its contents, and references to its memory. */
-typedef struct source {
-    tfw_column column;
-    tfwi_buffer *values;
-    tfwi_buffer *offsets;
-    tfwi_buffer *splits;
-    tfwi_buffer *steps;
-} source;
+typedef tfwi_exported source;
 
 typedef struct exporter {
     const tfw_arrow_layout *layout;
-    tfw_columns *parts[2]; /* the context or the whole Example; the feature lists */
-    source *sources[2];
+    source *const *sources; /* of the context or the whole Example; of the feature lists */
     size_t records;
     tfw_error *error;
 } exporter;
 
 static int out_of_memory(tfw_error *error) {
     return tfwi_fail(error, TFW_E_MEMORY, "out of memory");
-}
-
-/* ---- The memory of columns ------------------------------------------------------------------ */
-
-static bool lend(tfwi_buffer **out, void *memory) {
-    if (memory != NULL) {
-        *out = tfwi_buffer_over(memory);
-    }
-    return memory == NULL || *out != NULL;
-}
-
-/* Wraps the memory of the columns, which still belongs to them. */
-static bool lend_part(exporter *e, size_t part) {
-    const tfw_columns *columns = e->parts[part];
-    if (columns == NULL) {
-        return true;
-    }
-    e->sources[part] = tfwi_calloc(columns->count, sizeof(source));
-    bool good = e->sources[part] != NULL;
-    for (size_t i = 0; good && i < columns->count; i++) {
-        source *s = &e->sources[part][i];
-        good = tfw_columns_peek(e->parts[part], i, &s->column, NULL) == TFW_OK &&
-               lend(&s->values, s->column.values) && lend(&s->offsets, s->column.offsets) &&
-               lend(&s->splits, s->column.splits) && lend(&s->steps, s->column.steps);
-    }
-    return good;
-}
-
-static void drop(tfwi_buffer *buffer, bool taken) {
-    if (buffer != NULL && !taken) {
-        buffer->memory = NULL;
-    }
-    tfwi_buffer_drop(buffer);
-}
-
-/* Ends the loan: the memory belongs to the arrays, or to the columns again. */
-static void end_part(exporter *e, size_t part, bool taken) {
-    for (size_t i = 0; e->sources[part] != NULL && i < e->parts[part]->count; i++) {
-        source *s = &e->sources[part][i];
-        if (taken) {
-            (void)tfw_columns_take(e->parts[part], i, &s->column, NULL);
-            tfw_free(s->column.absent);
-        }
-        drop(s->values, taken);
-        drop(s->offsets, taken);
-        drop(s->splits, taken);
-        drop(s->steps, taken);
-    }
-    tfw_free(e->sources[part]);
-    if (taken && e->parts[part] != NULL) {
-        tfw_columns_clear(e->parts[part]);
-    }
 }
 
 /* ---- Which record --------------------------------------------------------------------------- */
@@ -284,29 +223,21 @@ static int wrap_cells(const exporter *e, const tfwi_table_field *field, const so
 
 /* ---- Validity ------------------------------------------------------------------------------- */
 
-/* The records of a column that do not have the feature, or one without a kind; or the steps without
- * a kind. Increasing. */
-typedef struct nulls {
-    const int64_t *of;
-    size_t count;
-} nulls;
-
-static nulls nulls_of(const exporter *e, const tfwi_table_field *field, size_t column,
-                      bool steps) {
-    const tfw_column *c = &e->sources[field->is_list][column].column;
-    if (!steps) {
-        return (nulls){c->absent, (size_t)c->absent_count};
-    }
-    const tfwi_int64s *kindless = &e->parts[1]->columns[column].kindless;
-    nulls found = {kindless->of, kindless->count};
-    while (found.count != 0 && found.of[found.count - 1] >= (int64_t)c->cell_count) {
-        found.count--; /* of a record that failed */
-    }
-    return found;
+tfwi_nulls tfwi_nulls_between(const int64_t *of, size_t count, int64_t first, int64_t end) {
+    const size_t begin = tfwi_count_below(of, count, first);
+    const size_t stop = tfwi_count_below(of, count, end);
+    return (tfwi_nulls){count != 0 ? of + begin : NULL, stop - begin, first};
 }
 
-static bool is_null(nulls n, int64_t at) {
-    return n.count != 0 && n.of[tfwi_row_of(n.of, n.count, at)] == at;
+static const tfwi_nulls *nulls_of(const exporter *e, const tfwi_table_field *field, size_t column,
+                                  bool steps) {
+    const source *s = &e->sources[field->is_list][column];
+    return steps ? &s->kindless : &s->absent;
+}
+
+static bool is_null(const tfwi_nulls *n, int64_t at) {
+    at += n->first;
+    return n->count != 0 && n->of[tfwi_row_of(n->of, n->count, at)] == at;
 }
 
 /* Whether all features of a field are null in a record or step, given that the values are. */
@@ -326,9 +257,9 @@ static bool all_null(const exporter *e, const tfwi_table_field *field, bool step
 /* Marks the records, or steps, without the feature or a kind as null. */
 static int mark_nulls(const exporter *e, const tfwi_table_field *field, bool steps,
                       struct ArrowArray *array) {
-    const nulls values = nulls_of(e, field, field->column, steps);
+    const tfwi_nulls *values = nulls_of(e, field, field->column, steps);
     const size_t size = ((size_t)array->length + 7) / 8;
-    if (values.count == 0) {
+    if (values->count == 0) {
         return TFW_OK;
     }
     tfwi_buffer *bitmap = tfwi_buffer_new(size);
@@ -338,8 +269,8 @@ static int mark_nulls(const exporter *e, const tfwi_table_field *field, bool ste
     uint8_t *bits = bitmap->memory;
     int64_t null_count = 0;
     memset(bits, 0xff, size);
-    for (size_t i = 0; i < values.count; i++) {
-        const int64_t at = values.of[i];
+    for (size_t i = 0; i < values->count; i++) {
+        const int64_t at = values->of[i] - values->first;
         if (all_null(e, field, steps, at)) {
             bits[at / 8] &= (uint8_t)~(1u << at % 8);
             null_count++;
@@ -466,13 +397,8 @@ static int export_table(const exporter *e, const tfw_arrow_positions *positions,
     return status;
 }
 
-int tfwi_export(const tfw_arrow_layout *layout, tfw_columns *context, tfw_columns *lists,
-                size_t count, const tfw_arrow_positions *positions, struct ArrowArray *out,
-                tfw_error *error) {
-    exporter e = {.layout = layout, .parts = {context, lists}, .records = count, .error = error};
-    bool lent = lend_part(&e, 0) && lend_part(&e, 1);
-    int status = lent ? export_table(&e, positions, out) : out_of_memory(error);
-    end_part(&e, 0, status == TFW_OK);
-    end_part(&e, 1, status == TFW_OK);
-    return status;
+int tfwi_export(const tfw_arrow_layout *layout, tfwi_exported *const columns[2], size_t count,
+                const tfw_arrow_positions *positions, struct ArrowArray *out, tfw_error *error) {
+    const exporter e = {.layout = layout, .sources = columns, .records = count, .error = error};
+    return export_table(&e, positions, out);
 }

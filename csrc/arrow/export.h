@@ -11,13 +11,18 @@
 
 /* ---- Buffers -------------------------------------------------------------------------------- */
 
-/* Memory from the allocator that arrays share. */
+/* Memory that arrays share. */
 typedef struct tfwi_buffer {
     atomic_size_t count;
     void *memory;
+    void (*give_back)(void *owner); /* when nobody shares it any more */
+    void *owner;                    /* of the memory */
 } tfwi_buffer;
 
-/* A buffer over memory, of which it becomes the owner; NULL: out of memory, and it does not. */
+/* A buffer over memory that another owns; NULL: out of memory, and it is not given back. */
+tfwi_buffer *tfwi_buffer_lent(void *memory, void (*give_back)(void *owner), void *owner);
+
+/* A buffer over memory from the allocator, of which it becomes the owner, or does not, as above. */
 tfwi_buffer *tfwi_buffer_over(void *memory);
 
 /* An uninitialised buffer of size bytes; NULL: out of memory. */
@@ -103,10 +108,33 @@ const char *tfwi_leaf_format(int32_t kind, int32_t strings);
 
 /* ---- Columns -------------------------------------------------------------------------------- */
 
-/* As tfw_arrow_array_create. */
-int tfwi_export(const tfw_arrow_layout *layout, tfw_columns *context, tfw_columns *lists,
-                size_t count, const tfw_arrow_positions *positions, struct ArrowArray *out,
-                tfw_error *error);
+/* Numbers of cells, less first, which increase: the records of a column that do not have the
+ * feature, or one without a kind; or the steps without a kind. */
+typedef struct tfwi_nulls {
+    const int64_t *of;
+    size_t count;
+    int64_t first;
+} tfwi_nulls;
+
+/* Those of cells [first, end). */
+tfwi_nulls tfwi_nulls_between(const int64_t *of, size_t count, int64_t first, int64_t end);
+
+/* A column to be exported: its contents, whose offsets, splits and steps begin with 0, and
+ * references to its memory. */
+typedef struct tfwi_exported {
+    tfw_column column;
+    tfwi_nulls absent;
+    tfwi_nulls kindless;
+    tfwi_buffer *values;
+    tfwi_buffer *offsets;
+    tfwi_buffer *splits;
+    tfwi_buffer *steps;
+} tfwi_exported;
+
+/* Makes the array of count records. columns: those of the layout's context, and of its lists. The
+ * array takes a share of their memory. Fails as tfw_arrow_array_create. */
+int tfwi_export(const tfw_arrow_layout *layout, tfwi_exported *const columns[2], size_t count,
+                const tfw_arrow_positions *positions, struct ArrowArray *out, tfw_error *error);
 
 /* Makes the three columns of the positions of count records; false: out of memory. */
 bool tfwi_export_positions(const tfw_arrow_positions *positions, size_t count,

@@ -3,6 +3,73 @@
 #include "arrow/export.h"
 #include "parse/columns.h"
 
+/* ---- The memory of columns ------------------------------------------------------------------ */
+
+static bool lend(tfwi_buffer **out, void *memory) {
+    if (memory != NULL) {
+        *out = tfwi_buffer_over(memory);
+    }
+    return memory == NULL || *out != NULL;
+}
+
+/* Wraps the memory of columns, which still belongs to them. */
+static bool lend_columns(tfw_columns *columns, tfwi_exported **out) {
+    *out = columns != NULL ? tfwi_calloc(columns->count, sizeof **out) : NULL;
+    bool good = columns == NULL || *out != NULL;
+    for (size_t i = 0; columns != NULL && good && i < columns->count; i++) {
+        tfwi_exported *s = &(*out)[i];
+        tfw_column *c = &s->column;
+        const tfwi_int64s *kindless = &columns->columns[i].kindless;
+        good = tfw_columns_peek(columns, i, c, NULL) == TFW_OK && lend(&s->values, c->values) &&
+               lend(&s->offsets, c->offsets) && lend(&s->splits, c->splits) &&
+               lend(&s->steps, c->steps);
+        s->absent = (tfwi_nulls){c->absent, (size_t)c->absent_count, 0};
+        s->kindless =
+            tfwi_nulls_between(kindless->of, kindless->count, 0, (int64_t)c->cell_count);
+    }
+    return good;
+}
+
+static void drop(tfwi_buffer *buffer, bool taken) {
+    if (buffer != NULL && !taken) {
+        buffer->owner = NULL;
+    }
+    tfwi_buffer_drop(buffer);
+}
+
+/* Ends the loan: the memory belongs to the arrays, or to the columns again. */
+static void end_loan(tfw_columns *columns, tfwi_exported *lent, bool taken) {
+    for (size_t i = 0; lent != NULL && i < columns->count; i++) {
+        tfwi_exported *s = &lent[i];
+        if (taken) {
+            (void)tfw_columns_take(columns, i, &s->column, NULL);
+            tfw_free(s->column.absent);
+        }
+        drop(s->values, taken);
+        drop(s->offsets, taken);
+        drop(s->splits, taken);
+        drop(s->steps, taken);
+    }
+    tfw_free(lent);
+    if (taken && columns != NULL) {
+        tfw_columns_clear(columns);
+    }
+}
+
+static int export_columns(const tfw_arrow_layout *layout, tfw_columns *const parts[2],
+                          size_t count, const tfw_arrow_positions *positions,
+                          struct ArrowArray *out, tfw_error *error) {
+    tfwi_exported *lent[2] = {NULL, NULL};
+    const bool good = lend_columns(parts[0], &lent[0]) && lend_columns(parts[1], &lent[1]);
+    const int status = good ? tfwi_export(layout, lent, count, positions, out, error)
+                            : tfwi_fail(error, TFW_E_MEMORY, "out of memory");
+    end_loan(parts[0], lent[0], status == TFW_OK);
+    end_loan(parts[1], lent[1], status == TFW_OK);
+    return status;
+}
+
+/* ---- Making --------------------------------------------------------------------------------- */
+
 static bool columns_fit(const tfw_schema *schema, const tfw_columns *columns, bool lists,
                         size_t count) {
     if (schema == NULL || columns == NULL) {
@@ -31,10 +98,10 @@ int tfw_arrow_array_create(const tfw_arrow_layout *layout, tfw_columns *context,
         return tfwi_fail(error, TFW_E_ARGUMENT,
                          "positions->size is not sizeof(tfw_arrow_positions)");
     }
+    tfw_columns *const parts[2] = {context, lists};
     struct ArrowArray *array = tfwi_calloc(1, sizeof *array);
     int status = array == NULL ? tfwi_fail(error, TFW_E_MEMORY, "out of memory")
-                               : tfwi_export(layout, context, lists, count, positions, array,
-                                             error);
+                               : export_columns(layout, parts, count, positions, array, error);
     if (status != TFW_OK) {
         tfw_free(array);
         return status;

@@ -12,15 +12,19 @@ __attribute__((visibility("default"))) atomic_long tfwi_test_buffers = 0;
 #define COUNT_BUFFERS(more) ((void)0)
 #endif
 
-tfwi_buffer *tfwi_buffer_over(void *memory) {
+tfwi_buffer *tfwi_buffer_lent(void *memory, void (*give_back)(void *owner), void *owner) {
     tfwi_buffer *buffer = tfwi_realloc(NULL, sizeof *buffer);
     if (buffer != NULL) {
         atomic_init(&buffer->count, 1);
         buffer->memory = memory;
+        buffer->give_back = give_back;
+        buffer->owner = owner;
         COUNT_BUFFERS(1);
     }
     return buffer;
 }
+
+tfwi_buffer *tfwi_buffer_over(void *memory) { return tfwi_buffer_lent(memory, tfw_free, memory); }
 
 tfwi_buffer *tfwi_buffer_new(size_t size) {
     void *memory = tfwi_realloc(NULL, size);
@@ -41,7 +45,7 @@ tfwi_buffer *tfwi_buffer_share(tfwi_buffer *buffer) {
 void tfwi_buffer_drop(tfwi_buffer *buffer) {
     if (buffer != NULL &&
         atomic_fetch_sub_explicit(&buffer->count, 1, memory_order_acq_rel) == 1) {
-        tfw_free(buffer->memory);
+        buffer->give_back(buffer->owner);
         tfw_free(buffer);
         COUNT_BUFFERS(-1);
     }

@@ -2,41 +2,31 @@
 /* Streams of arrays that read plain files while they are consumed. No function needs more than the
  * stream itself: consumers call them from any thread, without an interpreter.
  *
- * A call of get_next collects the records of a batch in columns, file after file, and exports them.
- * An error is kept in errno_value and message. It is reported once the records before it were
- * delivered, and again by every later call. */
+ * A pipeline reads the files. A call of get_next exports a batch of a chunk, or counts records
+ * where no columns are asked for. An error is kept in errno_value and message. It is reported once
+ * the records before it were delivered, and again by every later call. */
 #include "arrow/stream.h"
-#include "parse/columns.h"
-#include "base/system.h"
-#include "records/read_at.h"
-#include "records/window.h"
+#include "arrow/export_chunk.h"
 
 #include <errno.h>
 
 typedef struct stream {
     tfw_arrow_layout *layout;
-    tfw_columns *context;
-    tfw_columns *lists;
-    size_t batch_size;
-    uint64_t max_record_size;
-    uint32_t flags;
-    char **paths;
+    tfw_pipeline *pipeline; /* NULL: nothing is left to read */
+    uint64_t batch_size;
+    bool is_parsed; /* else no columns are asked for, and the records are not looked into */
     char **names;
     size_t path_count;
     struct ArrowArray *arrays; /* delivered first */
     size_t array_count;
     size_t next_array;
 
-    size_t file; /* being read; path_count: none is left */
-    int fd;
-    tfw_reader *reader; /* NULL: the file is not open */
-    bool is_expected;   /* whether the columns were told how many records come */
+    tfw_chunk *chunk;
+    uint64_t first; /* record of the chunk that was not delivered */
+    uint64_t left;  /* such records */
 
-    /* Of the records in the columns. */
-    TFWI_ARRAY(int32_t) files;
-    tfwi_int64s numbers;
-    tfwi_int64s offsets;
-    size_t records;
+    uint64_t records;   /* of the next array */
+    tfwi_places places; /* of them, if asked for */
 
     int errno_value; /* 0: nothing has ended the stream early */
     char message[TFWI_MESSAGE_SIZE];
@@ -45,182 +35,109 @@ typedef struct stream {
 
 /* ---- Errors --------------------------------------------------------------------------------- */
 
-static void fail(stream *s, const tfw_error *error, size_t file, bool by_field) {
+static void fail(stream *s, const tfw_error *error, uint64_t file, bool by_field) {
     const char *name = file < s->path_count ? s->names[file] : "input";
     s->errno_value = tfwi_stream_message(s->message, error, name, s->layout, by_field);
 }
 
 static void fail_memory(stream *s) {
     const tfw_error error = {.status = TFW_E_MEMORY};
-    fail(s, &error, s->file, false);
-}
-
-/* ---- Files ---------------------------------------------------------------------------------- */
-
-static void close_file(stream *s) {
-    tfw_reader_free(s->reader);
-    tfwi_system_close(s->fd);
-    s->reader = NULL;
-    s->fd = -1;
-}
-
-/* Opens the next file. */
-static bool open_file(stream *s) {
-    tfw_error error;
-    int status = tfwi_open_file(s->paths[s->file], &s->fd, &error);
-    if (status == TFW_OK) {
-        const tfw_reader_options options = {
-            .size = sizeof options,
-            .max_record_size = s->max_record_size,
-            .fd = s->fd,
-            .flags = s->flags,
-            .on_corrupt = TFW_CORRUPT_RAISE,
-        };
-        status = tfw_reader_create(&options, &s->reader, &error);
-    }
-    if (status != TFW_OK) {
-        fail(s, &error, s->file, false);
-        close_file(s);
-    }
-    return status == TFW_OK;
+    fail(s, &error, 0, false);
 }
 
 /* ---- Records -------------------------------------------------------------------------------- */
 
-static bool reserve(stream *s, size_t more) {
-    const size_t total = s->records + more;
-    return TFWI_RESERVE(s->files, total) && TFWI_RESERVE(s->numbers, total) &&
-           TFWI_RESERVE(s->offsets, total);
+static void release_chunk(stream *s) {
+    tfw_chunk_release(s->chunk);
+    s->chunk = NULL;
+    s->left = 0;
 }
 
-static int64_t record_number_of(const tfw_batch *batch, size_t i) {
-    return (int64_t)(batch->numbers != NULL ? batch->numbers[i] : batch->first_record + i);
+static void end_reading(stream *s) {
+    tfw_pipeline_free(s->pipeline);
+    s->pipeline = NULL;
 }
 
-static void note_positions(stream *s, const tfw_batch *batch, size_t count) {
-    for (size_t i = 0; i < count; i++) {
-        const size_t at = s->records + i;
-        s->files.of[at] = (int32_t)s->file;
-        s->numbers.of[at] = record_number_of(batch, i);
-        s->offsets.of[at] =
-            (int64_t)(batch->offset + batch->spans[i].offset) - TFW_HEADER_SIZE;
-    }
-    s->records += count;
-}
-
-/* Makes room for the first batch, when its first records are known. */
-static void expect_batch(stream *s, const tfw_batch *batch) {
-    const tfw_span *last = &batch->spans[batch->count - 1];
-    const uint64_t done = batch->offset + last->offset + last->length;
-    const uint64_t end = tfwi_reader_input_end(s->reader);
-    if (s->is_expected || s->records == 0 || end == UINT64_MAX || end <= done) {
+/* Takes the next chunk; without one, reading has ended. */
+static void take_chunk(stream *s) {
+    tfw_chunk_info info = {.size = sizeof info};
+    tfw_error error;
+    release_chunk(s);
+    const int status = tfw_pipeline_next(s->pipeline, -1, &s->chunk, &error);
+    if (status == TFW_OK) {
+        tfw_chunk_get(s->chunk, &info);
+        s->first = 0;
+        s->left = info.records;
         return;
     }
-    const uint64_t mean = done / s->records + 1, all = s->records + (end - done) / mean;
-    s->is_expected = true;
-    if (s->context != NULL) {
-        tfwi_columns_expect(s->context, all < s->batch_size ? all : s->batch_size);
+    if (status != TFW_END) {
+        tfw_place place, next;
+        tfw_pipeline_stopped(s->pipeline, &place, &next);
+        fail(s, &error, place.file, false);
     }
-    if (s->lists != NULL) {
-        tfwi_columns_expect(s->lists, all < s->batch_size ? all : s->batch_size);
-    }
+    end_reading(s);
 }
 
-/* Parses records; those before one that does not fit stay. */
-static void parse_batch(stream *s, const tfw_batch *batch) {
-    const size_t count = (size_t)batch->count, len = (size_t)batch->data_len;
-    size_t done = 0;
-    tfw_error error;
-    if (!reserve(s, count)) {
+static bool has_positions(const stream *s) {
+    return (s->layout->flags & TFW_ARROW_POSITIONS) != 0;
+}
+
+/* Adds the next records of the chunk to the batch. */
+static void add_records(stream *s, uint64_t count) {
+    if (has_positions(s) && !tfwi_places_add(&s->places, s->chunk, s->first, count)) {
         fail_memory(s);
         return;
     }
-    if (s->layout->count == 0) { /* only the number of records is asked for */
-        note_positions(s, batch, count);
-        return;
-    }
-    int status = (s->layout->flags & TFW_ARROW_SEQUENCE) == 0
-                     ? tfw_parse(s->context, batch->data, len, batch->spans, count, 0, &done,
-                                 &error)
-                     : tfw_parse_sequence(s->context, s->lists, batch->data, len, batch->spans,
-                                          count, 0, &done, &error);
-    note_positions(s, batch, done);
-    if (status != TFW_OK) {
-        error.record = done < count ? record_number_of(batch, done) : -1;
-        fail(s, &error, s->file, false);
-    }
+    s->records += count;
+    s->first += count;
+    s->left -= count;
 }
 
-/* Reads some more records, or goes to the next file. */
-static void read_more(stream *s) {
-    tfw_batch batch = {.size = sizeof batch};
-    tfw_error error;
-    if (s->reader == NULL && !open_file(s)) {
-        return;
-    }
-    int status = tfw_reader_next(s->reader, s->batch_size - s->records, &batch, &error);
-    if (status == TFW_OK) {
-        parse_batch(s, &batch);
-        expect_batch(s, &batch);
-    } else if (status == TFW_END) {
-        close_file(s);
-        s->file++;
-    } else {
-        fail(s, &error, s->file, false);
+/* Gathers the records of the next batch. Of columns they are those of one chunk. */
+static void gather_batch(stream *s) {
+    s->records = s->places.count = 0;
+    while (s->errno_value == 0 && s->records < s->batch_size &&
+           !(s->is_parsed && s->records != 0)) {
+        const uint64_t missing = s->batch_size - s->records;
+        if (s->left != 0) {
+            add_records(s, s->left < missing ? s->left : missing);
+        } else if (s->pipeline != NULL) {
+            take_chunk(s);
+        } else {
+            return;
+        }
     }
 }
 
 /* ---- Arrays --------------------------------------------------------------------------------- */
 
-/* Keeps only the first records, that many. */
-static void truncate_to(stream *s, size_t records) {
-    s->records = records;
-    if (s->context != NULL) {
-        tfw_columns_truncate(s->context, records);
-    }
-    if (s->lists != NULL) {
-        tfw_columns_truncate(s->lists, records);
-    }
-}
-
 static int export_records(stream *s, struct ArrowArray *out, tfw_error *error) {
-    const size_t last = s->records - 1;
-    const int32_t first_file = s->files.of[0];
-    for (size_t i = 0; i < s->records; i++) {
-        s->files.of[i] -= first_file;
-    }
-    const tfw_arrow_positions positions = {
-        .size = sizeof positions,
-        .paths = (const char *const *)s->names + first_file,
-        .path_count = (size_t)s->files.of[last] + 1,
-        .files = s->files.of,
-        .numbers = s->numbers.of,
-        .offsets = s->offsets.of,
-    };
-    int status = tfwi_export(s->layout, s->context, s->lists, s->records, &positions, out, error);
-    for (size_t i = 0; status != TFW_OK && i < s->records; i++) {
-        s->files.of[i] += first_file;
-    }
-    return status;
+    tfwi_exported *const none[2] = {NULL, NULL};
+    const tfw_arrow_positions positions =
+        tfwi_places_of(&s->places, (const char *const *)s->names);
+    return s->is_parsed
+               ? tfwi_export_chunk(s->layout, s->chunk, s->first - s->records, s->records,
+                                   &positions, out, error)
+               : tfwi_export(s->layout, none, (size_t)s->records, &positions, out, error);
 }
 
 /* Exports the records, or those before one that no array can hold. */
 static void deliver_array(stream *s, struct ArrowArray *out) {
     tfw_error error;
-    while (s->records != 0) {
-        if (export_records(s, out, &error) == TFW_OK) {
-            s->records = 0;
-            return;
-        }
+    while (s->records != 0 && export_records(s, out, &error) != TFW_OK) {
+        const uint64_t first = s->first - s->records;
+        end_reading(s);
+        s->left = 0;
         if (error.status == TFW_E_MEMORY || error.record < 0) {
-            s->records = 0;
             fail_memory(s);
             return;
         }
-        const size_t record = (size_t)error.record;
-        error.record = s->numbers.of[record];
-        fail(s, &error, (size_t)s->files.of[record], true);
-        truncate_to(s, record);
+        s->records = (uint64_t)error.record;
+        s->places.count = has_positions(s) ? (size_t)error.record : 0;
+        s->first = first + s->records;
+        const tfw_place place = tfwi_chunk_place(s->chunk, s->first);
+        error.record = (int64_t)place.record;
+        fail(s, &error, place.file, true);
     }
 }
 
@@ -232,9 +149,7 @@ static int get_next(struct ArrowArrayStream *self, struct ArrowArray *out) {
         s->arrays[s->next_array++].release = NULL;
         return 0;
     }
-    while (s->errno_value == 0 && s->records < s->batch_size && s->file < s->path_count) {
-        read_more(s);
-    }
+    gather_batch(s);
     deliver_array(s, out);
     s->told = s->message;
     return out->release != NULL ? 0 : s->errno_value;
@@ -262,18 +177,14 @@ static void free_strings(char **strings, size_t count) {
 }
 
 static void free_stream(stream *s) {
-    close_file(s);
-    tfw_columns_free(s->context);
-    tfw_columns_free(s->lists);
-    free_strings(s->paths, s->path_count);
+    release_chunk(s);
+    end_reading(s);
     free_strings(s->names, s->path_count);
     for (size_t i = 0; s->arrays != NULL && i < s->array_count; i++) {
         tfwi_array_release(&s->arrays[i]);
     }
     tfw_free(s->arrays);
-    tfw_free(s->files.of);
-    tfw_free(s->numbers.of);
-    tfw_free(s->offsets.of);
+    tfwi_places_free(&s->places);
     tfw_arrow_layout_free(s->layout);
     tfw_free(s);
 }
@@ -307,29 +218,41 @@ static bool share_arrays(stream *s, struct ArrowArray *const *arrays, size_t cou
     return good;
 }
 
-static bool create_columns(stream *s) {
-    const unsigned flags = TFW_OWN_NUMBERS | TFW_NOTE_ABSENT;
+static int create_pipeline(stream *s, const tfw_arrow_stream_options *options, tfw_error *error) {
     const tfw_arrow_layout *layout = s->layout;
-    return (layout->context == NULL ||
-            tfw_columns_create(layout->context, flags, &s->context, NULL) == TFW_OK) &&
-           (layout->lists == NULL || tfw_columns_create(layout->lists, flags | TFW_FEATURE_LISTS,
-                                                        &s->lists, NULL) == TFW_OK);
+    tfw_pipeline_options o = {
+        .size = sizeof o,
+        .paths = options->paths,
+        .path_count = options->path_count,
+        .max_record_size = options->max_record_size,
+        .num_threads = options->num_threads != 0 ? options->num_threads : 1,
+        .mode = TFW_PIPELINE_SPANS,
+    };
+    if ((options->flags & TFW_NO_DATA_CRC) != 0) {
+        o.flags |= TFW_PIPELINE_NO_DATA_CRC;
+    }
+    if (s->is_parsed) {
+        o.mode = TFW_PIPELINE_PARSE;
+        o.context = layout->context;
+        o.lists = layout->lists;
+        o.batch_size = s->batch_size;
+        o.flags |= TFW_PIPELINE_NOTE_ABSENT;
+        o.flags |= (layout->flags & TFW_ARROW_SEQUENCE) != 0 ? TFW_SEQUENCE : 0;
+        o.flags |= (layout->flags & TFW_ARROW_POSITIONS) != 0 ? TFW_PIPELINE_POSITIONS : 0;
+    }
+    return options->path_count != 0 ? tfw_pipeline_create(&o, &s->pipeline, error) : TFW_OK;
 }
 
 static bool init(stream *s, const tfw_arrow_layout *layout,
                  const tfw_arrow_stream_options *options) {
-    s->fd = -1;
     s->layout = tfwi_layout_share(layout);
-    s->batch_size = tfwi_as_size(options->batch_size);
-    s->max_record_size = options->max_record_size;
-    s->flags = options->flags;
+    s->batch_size = options->batch_size < SIZE_MAX / 2 ? options->batch_size : SIZE_MAX / 2;
+    s->is_parsed = layout->count != 0;
     s->errno_value = options->message != NULL ? options->os_errno : 0;
     tfwi_stream_message_copy(s->message, options->message != NULL ? options->message : "");
-    s->paths = copy_strings(options->paths, options->path_count);
     s->names = copy_strings(options->names, options->path_count);
     s->path_count = options->path_count;
-    return s->paths != NULL && s->names != NULL && create_columns(s) &&
-           share_arrays(s, options->arrays, options->array_count);
+    return s->names != NULL && share_arrays(s, options->arrays, options->array_count);
 }
 
 static int check_stream_options(const tfw_arrow_stream_options *options, tfw_error *error) {
@@ -353,14 +276,17 @@ int tfw_arrow_stream_create(const tfw_arrow_layout *layout,
     }
     struct ArrowArrayStream *self = tfwi_calloc(1, sizeof *self);
     stream *s = tfwi_calloc(1, sizeof *s);
-    if (self == NULL || s == NULL || !init(s, layout, options)) {
+    status = self != NULL && s != NULL && init(s, layout, options)
+                 ? create_pipeline(s, options, error)
+                 : tfwi_fail(error, TFW_E_MEMORY, "out of memory");
+    if (status != TFW_OK) {
         if (s != NULL && s->layout != NULL) {
             free_stream(s);
         } else {
             tfw_free(s);
         }
         tfw_free(self);
-        return tfwi_fail(error, TFW_E_MEMORY, "out of memory");
+        return status;
     }
     *self = (struct ArrowArrayStream){
         .get_schema = get_schema,

@@ -209,6 +209,9 @@ static int put_unexportable(writer *w, const tfw_error *error, const tfw_arrow_l
 
 static int put_error(writer *w, const tfw_error *error, const tfw_arrow_layout *layout,
                      bool by_field) {
+    if (by_field) {
+        return put_unexportable(w, error, layout);
+    }
     switch (error->status) {
     case TFW_E_IO: return put_io(w, error);
     case TFW_E_TRUNCATED:
@@ -216,10 +219,11 @@ static int put_error(writer *w, const tfw_error *error, const tfw_arrow_layout *
     case TFW_E_DATA_CRC:
     case TFW_E_TOO_LARGE: return put_damage(w, error);
     case TFW_E_ARGUMENT:
+    case TFW_E_UNSUPPORTED:
         put(w, ": ");
         put(w, error->text);
         return EINVAL;
-    default: return by_field ? put_unexportable(w, error, layout) : put_misfit(w, error, layout);
+    default: return put_misfit(w, error, layout);
     }
 }
 

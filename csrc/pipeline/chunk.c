@@ -6,8 +6,37 @@
 
 /* ---- Joining -------------------------------------------------------------------------------- */
 
-static int append_rows(tfwi_block *block, const tfwi_piece *piece) {
-    int status = TFW_OK;
+/* Notes where rows come from, which are about to be appended. */
+static bool append_runs(tfwi_block *block, const tfwi_piece *piece, bool notes_offsets) {
+    const tfwi_block *from = piece->block;
+    const uint64_t count = piece->end - piece->first;
+    if (!TFWI_RESERVE_MORE(block->runs, from->runs.count) ||
+        (notes_offsets && !TFWI_RESERVE_MORE(block->offsets, count))) {
+        return false;
+    }
+    for (size_t i = 0; i < from->runs.count; i++) {
+        const uint64_t next = i + 1 < from->runs.count ? from->runs.of[i + 1].row : from->rows;
+        const uint64_t row = from->runs.of[i].row;
+        const uint64_t first = row > piece->first ? row : piece->first;
+        const uint64_t end = next < piece->end ? next : piece->end;
+        if (first < end) {
+            block->runs.of[block->runs.count++] = (tfwi_run){
+                .row = block->rows + (first - piece->first),
+                .begin = tfwi_block_begin(from, first),
+                .end = tfwi_block_end(from, end - 1),
+            };
+        }
+    }
+    if (notes_offsets) {
+        memcpy(block->offsets.of + block->offsets.count, from->offsets.of + piece->first,
+               (size_t)count * sizeof *block->offsets.of);
+        block->offsets.count += (size_t)count;
+    }
+    return true;
+}
+
+static int append_rows(tfwi_block *block, const tfwi_piece *piece, bool notes_offsets) {
+    int status = append_runs(block, piece, notes_offsets) ? TFW_OK : TFW_E_MEMORY;
     for (int i = 0; i < 2 && status == TFW_OK; i++) {
         if (block->columns[i] != NULL) {
             status = tfwi_columns_append(block->columns[i], piece->block->columns[i],
@@ -18,11 +47,11 @@ static int append_rows(tfwi_block *block, const tfwi_piece *piece) {
     return status;
 }
 
-int tfwi_chunk_join(tfw_chunk *chunk, tfwi_pool *pool) {
+int tfwi_chunk_join(tfw_chunk *chunk, tfwi_pool *pool, bool notes_offsets) {
     tfwi_block *block = tfwi_block_take(pool);
     int status = block != NULL ? TFW_OK : TFW_E_MEMORY;
     for (size_t i = 0; i < chunk->pieces.count && status == TFW_OK; i++) {
-        status = append_rows(block, &chunk->pieces.of[i]);
+        status = append_rows(block, &chunk->pieces.of[i], notes_offsets);
     }
     status = status == TFW_OK ? tfwi_block_finish(block, NULL) : status;
     if (status != TFW_OK) {

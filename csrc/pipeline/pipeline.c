@@ -12,7 +12,7 @@ enum {
     MOST_THREADS = 1024,
     MOST_PATHS = INT32_MAX,
     PARSE_FLAGS = TFW_EMPTY_IS_MISSING | TFW_SINGLE | TFW_SEQUENCE,
-    PARSE_ONLY = PARSE_FLAGS | (int)TFW_PIPELINE_NOTE_ABSENT,
+    PARSE_ONLY = PARSE_FLAGS | (int)TFW_PIPELINE_NOTE_ABSENT | (int)TFW_PIPELINE_POSITIONS,
     PIPELINE_FLAGS = PARSE_ONLY | (int)TFW_PIPELINE_NO_DATA_CRC | (int)TFW_PIPELINE_KEEP_REST
 };
 
@@ -181,7 +181,8 @@ static tfwi_range *find_range(const tfw_pipeline *p) {
 static void join_chunk(tfw_pipeline *p, tfw_chunk *chunk) {
     chunk->state = CHUNK_BUSY;
     tfwi_mutex_unlock(&p->lock);
-    const int status = tfwi_chunk_join(chunk, p->pool);
+    const int status =
+        tfwi_chunk_join(chunk, p->pool, (p->flags & TFW_PIPELINE_POSITIONS) != 0);
     tfwi_mutex_lock(&p->lock);
     chunk->state = CHUNK_READY;
     chunk->status = status;

@@ -167,7 +167,7 @@ void tfwi_range_read(tfw_pipeline *p, tfwi_worker *w, tfwi_range *r);
 
 /* The same for one that is chained: whole batches from p->next on, which it advances. */
 void tfwi_range_read_chained(tfw_pipeline *p, tfwi_worker *w, tfwi_range *r, uint64_t bytes,
-                             uint64_t mean, bool has_rest);
+                             uint64_t mean, bool notes_offsets);
 
 /* Drops what a range holds. */
 void tfwi_range_clear(tfwi_range *r);

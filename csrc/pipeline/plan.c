@@ -257,7 +257,9 @@ void tfwi_plan_open(tfw_pipeline *p, tfwi_worker *w) {
     }
     tfwi_range *r = &p->ranges[p->opened % p->ring];
     const target aim = make_target(p);
-    const bool has_rest = p->rest_rows != 0 || (p->flags & TFW_PIPELINE_KEEP_REST) != 0;
+    const bool notes_offsets =
+        p->rest_rows != 0 ||
+        (p->flags & (TFW_PIPELINE_KEEP_REST | TFW_PIPELINE_POSITIONS)) != 0;
     tfwi_plan_begin(r);
     r->is_chained = aim.is_chained;
     p->is_opening = true;
@@ -267,7 +269,7 @@ void tfwi_plan_open(tfw_pipeline *p, tfwi_worker *w) {
     }
     tfwi_mutex_unlock(&p->lock);
     if (aim.is_chained) {
-        tfwi_range_read_chained(p, w, r, aim.bytes, aim.mean, has_rest);
+        tfwi_range_read_chained(p, w, r, aim.bytes, aim.mean, notes_offsets);
     } else {
         plan_range(p, w, r, &aim);
     }

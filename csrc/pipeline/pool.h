@@ -41,8 +41,8 @@ typedef struct tfwi_block {
     size_t held;             /* columns; the same */
     uint64_t rows;
     TFWI_ARRAY(tfwi_run) runs;
-    tfwi_offsets offsets; /* of the rows in their files, where rows may be cut off or no more is
-                             wanted; else empty */
+    tfwi_offsets offsets; /* of the rows in their files, where rows may be cut off, positions are
+                             asked for, or no more is wanted; else empty */
     tfwi_spans spans;     /* of the data */
     uint8_t *data;        /* records with their frames, or first payloads */
     size_t capacity;
@@ -109,8 +109,8 @@ void tfwi_block_clear(tfwi_block *block);
 /* Makes the columns ready to be lent; TFW_E_MEMORY. */
 int tfwi_block_finish(tfwi_block *block, tfw_error *error);
 
-/* Where a row begins and ends in its file. REQUIRES: the block has it, and offsets unless a run
- * begins or ends there. */
+/* Where a row begins and ends in its file. REQUIRES: the block has it. offset is that of the run
+ * where it has no offsets, and no run begins or ends there. */
 tfw_place tfwi_block_begin(const tfwi_block *block, uint64_t row);
 tfw_place tfwi_block_end(const tfwi_block *block, uint64_t row);
 
@@ -140,7 +140,8 @@ struct tfw_chunk {
     tfw_place end;
 };
 
-/* Copies the pieces into one block; TFW_E_MEMORY. */
-int tfwi_chunk_join(tfw_chunk *chunk, tfwi_pool *pool);
+/* Copies the pieces into one block, also the offsets of the rows in their files if asked for;
+ * TFW_E_MEMORY. */
+int tfwi_chunk_join(tfw_chunk *chunk, tfwi_pool *pool, bool notes_offsets);
 
 #endif /* TFWIRE_POOL_H */

@@ -396,7 +396,7 @@ static size_t next_goal(const tfw_pipeline *p, const tfwi_range *r, uint64_t row
 }
 
 void tfwi_range_read_chained(tfw_pipeline *p, tfwi_worker *w, tfwi_range *r, uint64_t bytes,
-                             uint64_t mean, bool has_rest) {
+                             uint64_t mean, bool notes_offsets) {
     const bool is_parsed = p->mode == TFW_PIPELINE_PARSE;
     const uint64_t before = p->next_row;
     uint64_t done = 0;
@@ -415,7 +415,7 @@ void tfwi_range_read_chained(tfw_pipeline *p, tfwi_worker *w, tfwi_range *r, uin
             .limit = is_parsed || left >= size - from ? size : from + left,
             .most = is_parsed ? next_goal(p, r, before, left, mean) : SIZE_MAX,
             .longest = UINT64_MAX,
-            .notes_offsets = is_parsed && has_rest,
+            .notes_offsets = is_parsed && notes_offsets,
             .at = &p->next,
             .next = &r->next,
         };

@@ -8,14 +8,19 @@ enum { TFWI_RECORD_ROOM = 1 << 15 }; /* for a record that is read by itself, on 
 
 /* ---- Made ----------------------------------------------------------------------------------- */
 
+TFWI_INLINE PyObject *bytes_of(const uint8_t *data, size_t data_len, uint64_t begin,
+                               uint64_t length) {
+    if (TFWI_UNLIKELY(begin > data_len || length > data_len - begin)) {
+        PyErr_SetString(PyExc_ValueError, "a string leaves its memory");
+        return NULL;
+    }
+    return PyBytes_FromStringAndSize((const char *)data + begin, (Py_ssize_t)length);
+}
+
 /* Puts the next string of the data into its place of the list; false, with an exception. */
 TFWI_INLINE bool put_bytes(PyObject *list, size_t i, const uint8_t *data, size_t data_len,
                            uint64_t begin, uint64_t length) {
-    if (TFWI_UNLIKELY(begin > data_len || length > data_len - begin)) {
-        PyErr_SetString(PyExc_ValueError, "a string leaves its memory");
-        return false;
-    }
-    PyObject *bytes = PyBytes_FromStringAndSize((const char *)data + begin, (Py_ssize_t)length);
+    PyObject *bytes = bytes_of(data, data_len, begin, length);
     return bytes != NULL && PyList_SetItem(list, (Py_ssize_t)i, bytes) == 0;
 }
 
@@ -75,6 +80,87 @@ PyObject *tfwi_bytes_of_record(PyObject *module, tfwi_arguments args, Py_ssize_t
     }
     return PyBytes_FromStringAndSize((const char *)room + TFW_HEADER_SIZE,
                                      (Py_ssize_t)(size - TFW_HEADER_SIZE - TFW_FOOTER_SIZE));
+}
+
+/* ---- Made one by one ------------------------------------------------------------------------ */
+
+/* An iterator over strings. What nobody keeps is freed before the next is made, in the same memory,
+ * which is in the cache; a list of them would not be. */
+typedef struct strings {
+    PyObject_HEAD
+    PyObject *owner; /* of the memory; NULL at the end */
+    const uint8_t *data;
+    size_t data_len;
+    const tfw_span *spans;
+    size_t left;
+} strings;
+
+static PyObject *next_string(PyObject *self) {
+    strings *s = (strings *)self;
+    if (s->left == 0) {
+        Py_CLEAR(s->owner);
+        return NULL;
+    }
+    PyObject *bytes = bytes_of(s->data, s->data_len, s->spans->offset, s->spans->length);
+    if (TFWI_LIKELY(bytes != NULL)) {
+        s->spans++;
+        s->left--;
+    }
+    return bytes;
+}
+
+static PyObject *strings_left(PyObject *self, PyObject *unused) {
+    (void)unused;
+    return PyLong_FromSize_t(((strings *)self)->left);
+}
+
+static void end_strings(PyObject *self) {
+    PyTypeObject *type = Py_TYPE(self);
+    freefunc release = (freefunc)PyType_GetSlot(type, Py_tp_free);
+    Py_XDECREF(((strings *)self)->owner);
+    release(self);
+    Py_DECREF(type);
+}
+
+static PyObject *type_of_strings(void) {
+    static PyMethodDef methods[] = {
+        {"__length_hint__", strings_left, METH_NOARGS, NULL},
+        {NULL, NULL, 0, NULL},
+    };
+    static PyType_Slot slots[] = {
+        {Py_tp_iter, (void *)PyObject_SelfIter},
+        {Py_tp_iternext, (void *)next_string},
+        {Py_tp_methods, methods},
+        {Py_tp_dealloc, (void *)end_strings},
+        {0, NULL},
+    };
+    static PyType_Spec spec = {"tfwire._native.strings", sizeof(strings), 0, Py_TPFLAGS_DEFAULT,
+                               slots};
+    static PyObject *type = NULL; /* the GIL guards it */
+    if (type == NULL) {
+        type = PyType_FromSpec(&spec);
+    }
+    return type;
+}
+
+/* owner, data, data_len, spans, count: an iterator over the strings data[span], which keeps the
+ * owner as long as there are more. */
+PyObject *tfwi_iterate_spans(PyObject *module, tfwi_arguments args, Py_ssize_t arg_count) {
+    const uint8_t *data = tfwi_address(args[1]);
+    const size_t data_len = tfwi_size(args[2]), count = tfwi_size(args[4]);
+    const tfw_span *spans = tfwi_address(args[3]);
+    (void)module, (void)arg_count;
+    PyObject *type = PyErr_Occurred() == NULL ? type_of_strings() : NULL;
+    strings *s = type != NULL ? PyObject_New(strings, (PyTypeObject *)type) : NULL;
+    if (s != NULL) {
+        s->owner = args[0];
+        Py_INCREF(s->owner);
+        s->data = data;
+        s->data_len = data_len;
+        s->spans = spans;
+        s->left = count;
+    }
+    return (PyObject *)s;
 }
 
 /* ---- Found in place ------------------------------------------------------------------------- */

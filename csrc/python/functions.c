@@ -9,6 +9,7 @@
 
 static PyMethodDef functions[] = {
     FUNCTION("tfw_bytes_of_spans", tfwi_bytes_of_spans),
+    FUNCTION("tfw_iterate_spans", tfwi_iterate_spans),
     FUNCTION("tfw_spans_of_bytes", tfwi_spans_of_bytes),
     FUNCTION("tfw_bytes_of_offsets", tfwi_bytes_of_offsets),
     FUNCTION("tfw_read_record", tfwi_bytes_of_record),

@@ -26,6 +26,7 @@ typedef PyObject *tfwi_function(PyObject *module, tfwi_arguments args, Py_ssize_
 tfwi_function tfwi_new_decoder, tfwi_decode_dict, tfwi_decode_dicts;
 tfwi_function tfwi_new_rows, tfwi_encode_row, tfwi_encode_rows;
 tfwi_function tfwi_bytes_of_spans;
+tfwi_function tfwi_iterate_spans;
 tfwi_function tfwi_spans_of_bytes;
 tfwi_function tfwi_bytes_of_offsets;
 tfwi_function tfwi_bytes_of_record;

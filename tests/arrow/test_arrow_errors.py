@@ -187,9 +187,10 @@ def test_a_file_that_is_missing(tmp_path):
         open_reader(path)
 
 
-def test_a_file_that_goes_while_it_is_read(tmp_path):
+@pytest.mark.parametrize("num_threads", [1, 3])
+def test_a_file_that_goes_while_it_is_read(tmp_path, num_threads):
     paths = [written(tmp_path, ROWS, name) for name in ("a", "b")]
-    stream = Stream(open_reader(paths, FEATURES))
+    stream = Stream(open_reader(paths, FEATURES, num_threads=num_threads))
     (tmp_path / "b").unlink()
     rows, error = outcome(stream)
     stream.close()

@@ -1,7 +1,9 @@
 """Objects of Python by its C API: what the functions of csrc/python/ take, give and hold."""
 
 import gc
+import operator
 import sys
+import weakref
 from contextlib import suppress
 
 import numpy as np
@@ -20,6 +22,12 @@ def by_spans(spans):
     return objects.tfw_bytes_of_spans(*memory, len(table))
 
 
+def iterated(spans, owner=None):
+    table = np.array(spans, np.uint64).reshape(-1, 2)
+    memory = address(ffi.from_buffer(DATA)), len(DATA), address(ffi.from_buffer(table))
+    return objects.tfw_iterate_spans((table, owner), *memory, len(table))
+
+
 def by_offsets(offsets):
     ends = np.array(offsets, np.int64)
     memory = address(ffi.from_buffer(DATA)), len(DATA), address(ffi.from_buffer(ends))
@@ -33,6 +41,29 @@ def test_strings_are_made_of_memory():
     assert [b"", whole[2:9], whole[9:256]] == by_offsets([2, 2, 9, 256])
 
 
+@pytest.mark.parametrize("spans", [[], [(3, 5)], [(256, 0), (0, 256), (255, 1)], [(7, 9)] * 100])
+def test_strings_are_made_one_by_one(spans):
+    strings = iterated(spans)
+    for i, expected in enumerate(by_spans(spans)):
+        assert (len(spans) - i, expected) == (operator.length_hint(strings), next(strings))
+    assert ([], [], 0) == (list(strings), list(strings), operator.length_hint(strings))
+
+
+def test_memory_is_held_until_the_last_string_was_made():
+    class Owner:
+        pass
+
+    owner, dropped = Owner(), Owner()
+    of_owner, of_dropped = weakref.ref(owner), weakref.ref(dropped)
+    strings, other = iterated([(0, 1)] * 3, owner), iterated([(0, 1)] * 3, dropped)
+    next(other)
+    del owner, dropped, other
+    assert of_owner() is not None
+    assert of_dropped() is None
+    assert 3 == len(list(strings))
+    assert of_owner() is None
+
+
 BEYOND = [1, 255, 256, 257, 1 << 31, 1 << 32, (1 << 63) - 1]
 
 
@@ -42,6 +73,9 @@ def test_no_string_leaves_its_memory(by):
     for spans in [(256, by)], [(0, 1), (by, 256)], [((1 << 64) - by, by)], [(0, (1 << 64) - by)]:
         with pytest.raises(ValueError, match="a string leaves its memory"):
             by_spans(spans)
+        for strings in [iterated(spans)] * 2:  # it fails again
+            with pytest.raises(ValueError, match="a string leaves its memory"):
+                list(strings)
     for offsets in [0, max(by, 257)], [-by, 3], [by, by - 1, by], [0, by, -by]:
         with pytest.raises(ValueError, match="a string leaves its memory"):
             by_offsets(offsets)
@@ -54,6 +88,8 @@ def test_memory_must_be_numbers():
         objects.tfw_bytes_of_spans(None, 1, 1, 1)
     with pytest.raises(OverflowError):
         objects.tfw_bytes_of_offsets(address(ffi.from_buffer(DATA)), -1, 0, 0)
+    with pytest.raises(TypeError):
+        objects.tfw_iterate_spans(None, 1, 1, None, 1)
 
 
 class Bytes(bytes):

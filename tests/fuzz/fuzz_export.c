@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* tfw_arrow_array_create and streams: fields of every kind over messages. Arrays are as Arrow's
- * format says, and hold what a slow model makes of the parsed columns; a record that does not fit
- * is one that the model refuses; a stream over two files gives the same rows. With any allocation
+/* tfw_arrow_array_create, streams and chunks: fields of every kind over messages. Arrays are as
+ * Arrow's format says, and hold what a slow model makes of the parsed columns; a record that does not
+ * fit is one that the model refuses; a stream over two files, and a pipeline of one to three threads
+ * whose ranges are as long as some records, give the same rows. With any allocation
  * failing, sliced, and with children moved out and released in any order, every buffer is freed
  * once. */
 #include "common/arrow_model.h"
@@ -213,6 +214,89 @@ static void check_stream(const arrow_model *m, const tfw_arrow_layout *layout, c
     tfw_arrow_stream_free(stream);
 }
 
+/* ---- Chunks --------------------------------------------------------------------------------- */
+
+static tfw_pipeline *open_pipeline(const plan *p, const char *path, size_t batch_size,
+                                   uint64_t *random) {
+    const char *const paths[] = {path, path};
+    const tfw_pipeline_options options = {
+        .size = sizeof options,
+        .paths = paths,
+        .path_count = 2,
+        .context = p->parts[0].schema,
+        .lists = p->parts[1].schema,
+        .batch_size = batch_size,
+        .range_bytes = 1 + check_random(random) % 300,
+        .num_threads = 1 + (uint32_t)(check_random(random) % 3),
+        .flags = TFW_PIPELINE_NOTE_ABSENT | (p->sequence ? TFW_SEQUENCE : 0) |
+                 (p->flags & TFW_ARROW_POSITIONS ? TFW_PIPELINE_POSITIONS : 0)};
+    tfw_pipeline *pipeline;
+    CHECK_EQ(TFW_OK, tfw_pipeline_create(&options, &pipeline, NULL));
+    return pipeline;
+}
+
+/* The batches of a chunk as arrays; false: a record does not fit. One array is left in *kept. */
+static bool check_batches(const arrow_model *m, const tfw_arrow_layout *layout,
+                          const struct ArrowSchema *type, const tfw_chunk *chunk, size_t count,
+                          size_t batch_size, const uint64_t *offsets, size_t *found,
+                          struct ArrowArray **kept, uint64_t *random) {
+    tfw_chunk_info info = {.size = sizeof info};
+    tfw_chunk_get(chunk, &info);
+    for (uint64_t first = 0, size; first < info.records; first += size) {
+        struct ArrowArray *array;
+        tfw_place place;
+        tfw_error error;
+        size = info.records - first < batch_size ? info.records - first : batch_size;
+        if (tfw_arrow_chunk_create(layout, chunk, first, size, names, &array, &place, &error) !=
+            TFW_OK) {
+            const size_t wrong = *found + (size_t)error.record;
+            CHECK(error.record >= 0 && (uint64_t)error.record < size && wrong < m->records &&
+                  !m->good[error.feature][wrong]);
+            CHECK_EQ(wrong % count, place.record);
+            CHECK_EQ(wrong / count, place.file);
+            return false;
+        }
+        check_rows(m, type, array, *found);
+        check_positions(m->plan, type, array, *found, count, offsets);
+        *found += (size_t)size;
+        if (check_random(random) % 2 != 0) {
+            tfw_arrow_array_free(*kept);
+            *kept = array;
+        } else {
+            release_array_anyhow(array, random);
+            tfw_arrow_array_free(array);
+        }
+    }
+    return true;
+}
+
+/* The same file twice by a pipeline whose ranges are as long as some records. */
+static void check_chunks(const arrow_model *m, const tfw_arrow_layout *layout, const messages *ms,
+                         size_t good, size_t count, size_t batch_size, uint64_t *random) {
+    uint64_t offsets[MOST_RECORDS];
+    tfw_pipeline *p = open_pipeline(m->plan, write_file(ms, count, offsets), batch_size, random);
+    struct ArrowArray *kept = NULL;
+    struct ArrowSchema *type;
+    tfw_chunk *chunk;
+    size_t found = 0;
+    int status;
+    bool fits = true;
+    CHECK_EQ(TFW_OK, tfw_arrow_schema_create(layout, &type, NULL));
+    while (fits && (status = tfw_pipeline_next(p, -1, &chunk, NULL)) == TFW_OK) {
+        fits = check_batches(m, layout, type, chunk, count, batch_size, offsets, &found, &kept,
+                             random);
+        tfw_chunk_release(chunk);
+    }
+    CHECK(!fits || good == count ? found == 2 * count || !fits : found == good);
+    tfw_pipeline_free(p);
+    if (kept != NULL) { /* by its memory alone */
+        check_layout(type, kept, 0);
+        release_array_anyhow(kept, random);
+        tfw_arrow_array_free(kept);
+    }
+    tfw_arrow_schema_free(type);
+}
+
 /* ---- The target ----------------------------------------------------------------------------- */
 
 /* Flags; which allocation fails; the size of batches; how many records; a seed; schemas; fields;
@@ -245,6 +329,7 @@ static void run(input *in) {
         if (p.count != 0) { /* without fields, messages are not parsed */
             check_stream(&m, layout, &ms, good, count, batch_size, &random);
         }
+        check_chunks(&m, layout, &ms, good, count, batch_size, &random);
     }
     tfw_columns_free(m.parts[0]);
     tfw_columns_free(m.parts[1]);

@@ -28,7 +28,7 @@ C_FOLDERS = {
     "encode": {"base", "wire"},
     "files": {"base", "crc32c", "records", "wire", "parse"},
     "pipeline": {"base", "crc32c", "records", "wire", "parse", "files"},
-    "arrow": {"base", "crc32c", "records", "wire", "parse", "files", "pipeline"},
+    "arrow": {"base", "parse", "pipeline"},
     "python": {"base", "crc32c", "records", "wire", "parse", "encode"},
 }
 PUBLIC = ["tfwire.h", "tfwire_arrow.h", "tfwire_pipeline.h", "tfwire_python.h"]

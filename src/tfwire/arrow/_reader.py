@@ -31,6 +31,7 @@ from tfwire._records.files.paths import absolute, is_path
 from tfwire._records.files.urls import is_url
 from tfwire._records.reading.damage import RecordPosition
 from tfwire._records.reading.options import input_paths, make_options
+from tfwire._records.reading.pipeline import MOST_THREADS
 from tfwire.arrow._layout import BINARY_TYPES, TableLayout
 from tfwire.arrow._parsed_batches import BatchParser, RecordBatch, schema_capsule, stream_capsule
 
@@ -45,10 +46,9 @@ class ArrowReader:
     reads the files from their beginning, as often as it likes. Iterating gives RecordBatches.
 
     A consumer reads plain files batch by batch without calling Python: from any thread, without
-    the GIL. Where Python must take part (compressed files, URLs and pipes,
-    ``num_threads`` above 1, ``on_corrupt`` other than "raise"), the stream holds all batches from
-    the beginning: they are read when it is opened. Iterating needs the memory of a few batches in
-    every case.
+    the GIL, with ``num_threads`` threads. Where Python must take part (compressed files, URLs and
+    pipes, ``on_corrupt`` other than "raise"), the stream holds all batches from the beginning:
+    they are read when it is opened. Iterating needs the memory of a few batches in every case.
 
     At damage, and at a record that does not fit, the records before are delivered; then the
     consumer raises an error of its own with tfwire's message: the file, the record, the feature,
@@ -99,7 +99,7 @@ class ArrowReader:
         """
         options, pinned = _Options(self._options.batch_size), None
         if self._is_plain():
-            options.set_paths(self.paths, self._options.reading.max_record_size)
+            options.set_paths(self.paths, self._options)
         else:
             pinned = self._read_ahead(options)
         capsule = stream_capsule(self._layout.handle, options.native)
@@ -110,9 +110,7 @@ class ArrowReader:
         """Whether C can read the files by itself."""
         reading = self._options.reading
         compression = reading.compression
-        if self._options.num_threads > 1 or reading.on_corrupt != "raise":
-            return False
-        if compression not in ("auto", ""):
+        if reading.on_corrupt != "raise" or compression not in ("auto", ""):
             return False
         return all(_is_plain_file(path, compression == "auto") for path in self.paths)
 
@@ -166,12 +164,13 @@ class _Options:
         self.native.batch_size = batch_size
         self._pinned: list[Any] = []
 
-    def set_paths(self, paths: Iterable[Any], max_record_size: int) -> None:
+    def set_paths(self, paths: Iterable[Any], options: ParsingOptions) -> None:
         files = [os.fsencode(absolute(path)) for path in paths]
         names = [os.fsdecode(path).encode("utf-8", "backslashreplace") for path in paths]
         self.native.path_count = len(files)
         self.native.paths, self.native.names = self._strings(files), self._strings(names)
-        self.native.max_record_size = max_record_size
+        self.native.max_record_size = options.reading.max_record_size
+        self.native.num_threads = min(options.num_threads, MOST_THREADS)
 
     def _strings(self, strings: list[bytes]) -> Any:
         held = [ffi.new("char[]", each) for each in strings]
@@ -231,7 +230,7 @@ def open_reader(
         columns: The names of the features to read, in this order; others are not parsed. None:
             all.
         batch_size: Records of a batch; the last may have fewer.
-        num_threads: Above 1, this many threads read and parse.
+        num_threads: How many threads read and parse. Only the speed depends on it.
         tensors: FixedLenFeatures of numbers that have a shape become ``arrow.fixed_shape_tensor``.
             polars cannot compute with it.
         binary_as: The type of strings. "binary" and "string" hold less than 2 GiB in a batch, and

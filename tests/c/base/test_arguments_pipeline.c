@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Pipelines and chunks at the edges of their arguments. */
 #include "arguments.h"
+#include "tfwire_arrow.h"
 #include "tfwire_pipeline.h"
 
 static void pipelines_at_the_edges(void) {
@@ -50,6 +51,26 @@ static void pipelines_at_the_edges(void) {
     table_close(&t);
 }
 
+/* Of a chunk of one record, without columns. */
+static void arrays_at_the_edges(const tfw_chunk *chunk) {
+    tfw_arrow_layout *layout;
+    struct ArrowArray *array;
+    tfw_place place;
+    CHECK_EQ(TFW_OK,
+             tfw_arrow_layout_create(NULL, 0, NULL, NULL, TFW_ARROW_SEQUENCE, &layout, NULL));
+    FOR_EDGES(i) {
+        FOR_EDGES(k) {
+            const bool inside = EDGES[i] <= 1 && EDGES[k] <= 1 - EDGES[i];
+            CHECK_EQ(inside ? TFW_OK : TFW_E_ARGUMENT,
+                     tfw_arrow_chunk_create(layout, chunk, EDGES[i], EDGES[k], NULL, &array, &place,
+                                            NULL));
+            CHECK_EQ(inside, array != NULL);
+            tfw_arrow_array_free(array);
+        }
+    }
+    tfw_arrow_layout_free(layout);
+}
+
 static void chunks_at_the_edges(void) {
     const char *folder = getenv("TMPDIR") != NULL ? getenv("TMPDIR") : getenv("TEMP");
     char path[512];
@@ -78,6 +99,7 @@ static void chunks_at_the_edges(void) {
                  tfw_chunk_hold(chunk, i % 2 == 0, size_edge(i), &column, &hold, NULL));
         CHECK(hold == NULL);
     }
+    arrays_at_the_edges(chunk);
     tfw_chunk_release(chunk);
     tfw_pipeline_free(p);
     unlink(path);

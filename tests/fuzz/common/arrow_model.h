@@ -9,6 +9,7 @@
 #include "arrow_check.h"
 #include "parse/columns.h"
 #include "tfwire_arrow.h"
+#include "tfwire_pipeline.h"
 
 enum { MOST_FIELDS = 6, MOST_RECORDS = 16, MOST_RANK = 3, MOST_ROW_ID = 1 << 12 };
 

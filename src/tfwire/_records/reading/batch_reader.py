@@ -362,18 +362,13 @@ class RecordBatches(SharedIterator[Iterator[bytes]]):
         if batch is None:
             raise StopIteration
         self._expect_long = batch.payload_bytes >= LONG * batch.count
-        self._current = iter(self._strings(batch))
+        self._current = objects.tfw_iterate_spans(
+            *(batch, address(batch.data), batch.data_len, address(batch.spans), batch.count)
+        )
         return self._current
 
     def closed_error(self) -> Exception:
         return ValueError(CLOSED)
-
-    def _strings(self, batch: Any) -> list[bytes]:
-        """The records of a batch as bytes objects."""
-        strings: list[bytes] = objects.tfw_bytes_of_spans(
-            address(batch.data), batch.data_len, address(batch.spans), batch.count
-        )
-        return strings
 
     def positions(self) -> Iterator[tuple[Any, int, int, bytes]]:
         """The records that are left, as (path, index, offset, record)."""

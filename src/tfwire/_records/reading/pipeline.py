@@ -27,7 +27,7 @@ from tfwire._records.files.paths import Path
 from tfwire._records.reading.damage import RecordPosition
 
 # C refuses more, and no machine has use for them.
-_MOST_THREADS = 1024
+MOST_THREADS = 1024
 # Milliseconds after which a thread that waits looks for signals.
 _STEP = 100
 
@@ -107,7 +107,7 @@ class NativePipeline:
         native.context, native.lists = options.context, options.lists
         native.batch_size, native.range_bytes = options.batch_size, options.range_bytes
         native.max_record_size = options.max_record_size
-        native.num_threads = min(options.num_threads, _MOST_THREADS)
+        native.num_threads = min(options.num_threads, MOST_THREADS)
         created = create(lib.tfw_pipeline_create, "tfw_pipeline", native)
         # Freed with the last reference: a thread that cancels it has one.
         self._native: Any = ffi.gc(created, lib.tfw_pipeline_free)
