@@ -106,7 +106,7 @@ static inline int model_one(const library *l, table *t, int64_t number, delivere
 }
 
 static inline void model_library(const library *l, delivered *d) {
-    table t = table_of_model((l->flags & TFW_SEQUENCE) != 0);
+    table t = table_of_model(l->flags);
     *d = (delivered){.status = TFW_OK};
     for (size_t i = 0; i < l->asked && d->status == TFW_OK; i++) {
         d->status = model_one(l, &t, l->numbers[i], d);
