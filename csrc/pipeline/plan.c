@@ -135,16 +135,18 @@ static int plan_guess(tfw_pipeline *p, tfwi_range *r, const target *aim, tfw_err
     return status;
 }
 
-/* Walks over headers until a batch ends; *out_bytes are those of the records. False: no further
- * than the damage there. */
-static bool walk(tfw_pipeline *p, tfwi_worker *w, uint64_t most, uint64_t *out_bytes) {
+/* Walks over headers until a batch ends, or where there are none, over most bytes or one record
+ * more; *out_bytes are those of the records. False: no further than the damage there. */
+static bool walk(tfw_pipeline *p, tfwi_worker *w, uint64_t most, uint64_t mean,
+                 uint64_t *out_bytes) {
     const uint64_t from = p->next.offset;
     size_t count = 0;
     int status = TFW_OK;
     *out_bytes = 0;
     while (status == TFW_OK && *out_bytes < most) {
-        const uint64_t missing =
-            p->batch_size != 0 ? p->batch_size - p->next_row % p->batch_size : HEADERS;
+        const uint64_t missing = p->batch_size != 0
+                                     ? p->batch_size - p->next_row % p->batch_size
+                                     : (most - *out_bytes) / mean + 1;
         status = tfw_walk(p->source->fd, p->source->size, &p->next.offset, w->stretch.buffer,
                           w->stretch.capacity, w->offsets.of,
                           missing < HEADERS ? (size_t)missing : HEADERS, &count, NULL);
@@ -179,7 +181,7 @@ static int plan_walk(tfw_pipeline *p, tfwi_worker *w, tfwi_range *r, const targe
         }
         const tfw_place from = p->next;
         uint64_t more = 0;
-        p->is_unusual = !walk(p, w, most - bytes, &more);
+        p->is_unusual = !walk(p, w, most - bytes, aim->mean, &more);
         const tfw_place to = p->next;
         p->next = from;
         if (more != 0 && !add_segment(p, r, to.offset)) {

@@ -11,6 +11,7 @@ import pytest
 
 import tfwire as tfw
 from helpers.processes.forks import forked
+from helpers.reference import frame
 from tfwire._base.native import ffi, lib
 from tfwire._examples.encode import encode_columns
 from tfwire._parsing.spec_cache import compiled_example
@@ -189,3 +190,15 @@ def test_interrupts_lose_no_memory(files, num_threads):
     finally:
         signal.setitimer(signal.ITIMER_REAL, 0)
         signal.signal(signal.SIGALRM, before)
+
+
+def test_a_range_of_long_records_is_no_longer_than_others(tmp_path):
+    """Their headers are walked over; most of them are not read further."""
+    path, size = tmp_path / "long", 20_000
+    path.write_bytes(frame(bytes(size)) * 300)
+    options = PipelineOptions(lib.TFW_PIPELINE_SPANS, range_bytes=5 * size, num_threads=2)
+    pipeline, found = NativePipeline([path], options), 0
+    while (chunk := pipeline.next()) is not None:
+        assert chunk.num_records <= 6
+        found += chunk.num_records
+    assert 300 == found

@@ -38,6 +38,7 @@ from tfwire._records.reading.options import ReadOptions, as_position, input_path
 from tfwire._records.reading.publishing_markers import Markers
 from tfwire._records.reading.receipts import Receipt, Tally
 from tfwire._records.reading.record_file import RecordFile
+from tfwire._records.reading.records_ahead import RecordsAhead
 from tfwire._records.reading.unit_block import Block
 
 _NO_MORE: Any = object()
@@ -56,6 +57,7 @@ class BatchReader:
         options: How to read them.
         markers: Finds half-published sets of files, to warn about them; None: no warning.
         num_inflated: How many compressed files of a list are inflated at a time.
+        num_threads: How many threads read a plain file, the caller's included.
 
     Attributes:
         path: The file of the last batch.
@@ -74,6 +76,7 @@ class BatchReader:
         start: RecordPosition | None = None,
         markers: Markers | None = None,
         num_inflated: int = 1,
+        num_threads: int = 1,
         storage_options: Mapping[str, Any] | None = None,
     ) -> None:
         self.path: Path | None = None
@@ -85,6 +88,7 @@ class BatchReader:
         if num_inflated > 1 and self._options.compression and isinstance(paths, (list, tuple)):
             self._ahead = FilesAhead(list(self._paths), self._options.compression, num_inflated)
             self._paths = self._ahead
+        self._records_ahead = RecordsAhead(options, num_threads) if num_threads > 1 else None
         self._markers = markers
         self._opened: Any = None  # the path of the file
         self._file: RecordFile | None = None
@@ -179,7 +183,7 @@ class BatchReader:
         self._source = source = open_source(path) if inflater is None else inflater.source
         if self._interrupted:
             source.interrupt()
-        self._file = RecordFile(source, self._options, start, inflater)
+        self._file = RecordFile(source, self._options, start, inflater, self._records_ahead)
         self.path = self._file.path
         return self._file
 
@@ -267,6 +271,8 @@ class BatchReader:
     def interrupt(self) -> None:
         """Wakes a thread that waits for a pipe: it gets ValueError. Close the reader after this."""
         self._interrupted = True
+        if self._records_ahead is not None:
+            self._records_ahead.cancel()
         source = self._source
         if source is not None:
             source.interrupt()
@@ -280,6 +286,8 @@ class BatchReader:
         self._closed = True
         if self._ahead is not None:
             self._ahead.close()
+        if self._records_ahead is not None:
+            self._records_ahead.close()
         self._finish_file()
         if isinstance(self._opened, ObjectPath):
             self._opened.forget_following()

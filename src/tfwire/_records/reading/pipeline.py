@@ -99,9 +99,8 @@ class NativePipeline:
         self, paths: Iterable[Path], options: PipelineOptions, start: FilePlace = BEGINNING
     ) -> None:
         native = new_struct("tfw_pipeline_options")
-        names = [ffi.new("char[]", os.fsencode(path)) for path in paths]
-        table = ffi.new("char *[]", names)
-        native.paths, native.path_count = table, len(names)
+        table = _PathTable(paths)
+        native.paths, native.path_count = table.native, len(table.names)
         native.start = _native_place(start)[0]
         native.mode, native.flags = options.mode, options.flags
         native.context, native.lists = options.context, options.lists
@@ -149,6 +148,12 @@ class NativePipeline:
         return Stop(
             status, self._error, _place_of(place[0]), _place_of(after[0]) if is_known else None
         )
+
+    def add(self, paths: Iterable[Path]) -> None:
+        """More files, after those that are known; also after the end."""
+        table = _PathTable(paths)
+        status = lib.tfw_pipeline_add(self._native, table.native, len(table.names), self._error)
+        check(status, self._error)
 
     def seek(self, place: FilePlace) -> None:
         """Goes on at a record after a Stop.
@@ -219,6 +224,14 @@ class Chunk:
     def release(self) -> None:
         """Gives the memory back at once. No array over it may be left."""
         ffi.release(self.native)
+
+
+class _PathTable:
+    """Paths as C takes them."""
+
+    def __init__(self, paths: Iterable[Path]) -> None:
+        self.names = [ffi.new("char[]", os.fsencode(path)) for path in paths]
+        self.native = ffi.new("char *[]", self.names)
 
 
 def _forget(chunk: Any, memory: Any) -> None:

@@ -66,9 +66,11 @@ def read_records(
         receipt: Compute the iterator's ``receipt`` and ``file_crc32c``.
         start: Where to begin in the first file: an earlier iterator's ``position``. A compressed
             file or a file object is read up to there; of a URL, only what follows.
-        num_threads: Of a list of compressed files, this many are inflated at a time, each up to 16
-            MiB ahead of the records (2 MiB of a file that inflates to more than four times its
-            size). They are opened earlier then; nothing else depends on it.
+        num_threads: Above 1, this many threads, the caller's included, read and verify a local file
+            that is not compressed, some MiB ahead of the records. Of a list of compressed files,
+            this many are inflated at a time, each up to 16 MiB ahead (2 MiB of a file that inflates
+            to more than four times its size); they are opened earlier then. Nothing else depends on
+            it.
         storage_options: fsspec's options of the filesystem of URLs, for example
             ``{"anon": True}``.
 
@@ -92,13 +94,15 @@ def read_records(
     reading = make_options(
         compression_type, verify, on_corrupt, max_record_size, buffer_size, receipt=receipt
     )
+    num_threads = integer("num_threads", num_threads, 1)
     return RecordIterator(
         BatchReader(
             paths,
             reading,
             start=start,
             markers=Markers(),
-            num_inflated=integer("num_threads", num_threads, 1),
+            num_inflated=num_threads,
+            num_threads=num_threads,
             storage_options=storage_options,
         )
     )

@@ -39,6 +39,7 @@ from tfwire._records.reading.native_batches import (
 )
 from tfwire._records.reading.options import AS_TENSORFLOW, POLICIES, ReadOptions
 from tfwire._records.reading.receipts import Summary, Tally
+from tfwire._records.reading.records_ahead import RecordsAhead
 from tfwire._records.reading.unit_block import Block
 
 _BEGINNING = RecordPosition()
@@ -54,6 +55,7 @@ class RecordFile:
         options: How to read it.
         start: Where to begin.
         inflater: It inflates the source already; None: that has not begun. This object closes it.
+        ahead: Reads it as far as it is plain and undamaged; None: the native reader does.
 
     Raises:
         DataLossError: No record begins at ``start``.
@@ -73,6 +75,7 @@ class RecordFile:
         options: ReadOptions,
         start: RecordPosition = _BEGINNING,
         inflater: ThreadedInflater | None = None,
+        ahead: RecordsAhead | None = None,
     ) -> None:
         self.path = source.path
         self._input = source
@@ -90,6 +93,7 @@ class RecordFile:
         self._resumed = False  # after damage that ended the native reader's input
         self._went_back = 0  # bytes, to a member within what was inflated before
         self._duplicates: DuplicateFilter | None = None
+        self._ahead: RecordsAhead | None = None  # set while it replaces the native reader
         self._num_skipped: int | None = 0  # skipped regions of the native reader; None: unknown
         self._stretch: Stretch | None = None  # C reads records from it without the native reader
         self._offered = False  # True while C reads from the stretch: `position` is out of date
@@ -124,6 +128,10 @@ class RecordFile:
         except BaseException:
             self._source.close()
             raise
+        if ahead is not None and not self._fed and not options.flags & lib.TFW_CORRECT:
+            assert self.path is not None
+            ahead.begin(self.path, self.position)
+            self._ahead = ahead
         self._start = start
         if options.receipt:
             self.tally = Tally(verified=self._verify)
@@ -193,7 +201,7 @@ class RecordFile:
         if self._left is not None and self._left.count:
             batch[0] = split(self._left, max_records or self._left.count)[0]
             self.position = position_after(batch)
-        else:
+        elif not self._next_ahead(max_records, batch):
             reader, error = self._reader, self._error
             self._num_skipped = None
             if not self._fed and self.position != self._native_position:
@@ -211,6 +219,16 @@ class RecordFile:
                 self._straight = not long and not self.num_skipped
         if self.tally is not None:
             self.tally.add_batch(batch)
+        return True
+
+    def _next_ahead(self, max_records: int, batch: Any) -> bool:
+        """As ``next``; False: the native reader goes on, which finds the end of the file, too."""
+        if self._ahead is None:
+            return False
+        if not self._ahead.next(max_records, batch):
+            self._ahead = None
+            return False
+        self.position = position_after(batch)
         return True
 
     def _go_on(self, status: int) -> bool:
@@ -312,7 +330,7 @@ class RecordFile:
         """The next record, if it is a long one of a plain file. Call it until it returns None; then
         call ``next``."""
         if self._long is None:
-            if self._fed or not isinstance(self._source, FileSource):
+            if self._ahead is not None or self._fed or not isinstance(self._source, FileSource):
                 return None
             if self.tally is not None and not self._verify:
                 return None
