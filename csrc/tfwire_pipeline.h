@@ -87,7 +87,8 @@ TFW_API int tfw_pipeline_add(tfw_pipeline *pipeline, const char *const *paths, u
  * there are no more, also on every later call, until tfw_pipeline_add.
  * TFW_E_IO, TFW_E_TRUNCATED, TFW_E_LENGTH_CRC, TFW_E_DATA_CRC, TFW_E_TOO_LARGE, and what tfw_parse
  * reports: what is wrong after all chunks before it, with error->record in its file; also on every
- * later call, until tfw_pipeline_seek. error->offset of damage is that of the record in the file.
+ * later call, until tfw_pipeline_seek or tfw_pipeline_push. error->offset of damage is that of the
+ * record in the file.
  * TFW_E_TRUNCATED also where a file is shorter than it was when it was opened; what a file has
  * grown by since then is not read.
  * TFW_E_UNSUPPORTED: not a regular file, or its path is NULL; or this is a forked child.
@@ -113,9 +114,29 @@ TFW_API int tfw_pipeline_fetch(tfw_pipeline *pipeline, const int64_t *numbers, s
 TFW_API void tfw_pipeline_stopped(const tfw_pipeline *pipeline, tfw_place *out_place,
                                   tfw_place *out_next);
 
-/* Goes on at a record after an error. TFW_E_ARGUMENT: there was none, or that record lies before
- * it. */
+/* The message at fault after TFW_E_WIRE and what else tfw_parse reports; else, or if there was no
+ * memory for it, NULL. Until the next call of another function of the pipeline. */
+TFW_API void tfw_pipeline_misfit(const tfw_pipeline *pipeline, const uint8_t **out_data,
+                                 uint64_t *out_len);
+
+/* Goes on at a record after an error, or after what was pushed; what was pushed and lies after the
+ * record at fault is parsed first if place is where the next one begins, else dropped.
+ * TFW_E_ARGUMENT: there was no error and no push, or that record lies before it. */
 TFW_API int tfw_pipeline_seek(tfw_pipeline *pipeline, const tfw_place *place, tfw_error *error);
+
+/* Records that somebody else has read and verified, of a file or of anything that counts as one,
+ * follow those delivered, after an error or at TFW_END (also of no files). To parse only. Batches
+ * go on in them, and in what comes after them. It may be called again and again; then
+ * tfw_pipeline_seek goes on with the files, without waiting for what was pushed. Until then a batch
+ * that is not full is kept, and tfw_pipeline_next returns TFW_NEED_INPUT when all was parsed. After
+ * TFW_END it returns that again, and then what was kept. Records that do not fit are told as others
+ * are, with their place in the file.
+ * The spans hold the frames, too. With several threads the records are copied, else parsed at
+ * once; some 256 KiB at a time serve best. TFW_NEED_SPACE: nothing was taken, call
+ * tfw_pipeline_next first. TFW_E_ARGUMENT: it has not stopped, or they lie before the end of
+ * reading, or not in order. TFW_E_MEMORY: nothing was taken. */
+TFW_API int tfw_pipeline_push(tfw_pipeline *pipeline, const tfw_batch *batch, uint64_t file,
+                              tfw_error *error);
 
 /* Wakes a thread that waits in tfw_pipeline_next. From any thread, at any time before
  * tfw_pipeline_free. */

@@ -320,6 +320,10 @@ static void deliver_records(fetch *f) {
             r->error = error;
             stop_before(f, done, status);
         }
+        if (status <= TFW_E_WIRE) {
+            const tfw_span *s = &f->w->spans.of[done];
+            tfwi_range_keep_misfit(r, f->records + s->offset, s->length);
+        }
         if (tfwi_block_finish(block, &error) != TFW_OK) {
             stop_for_memory(f);
             return;
@@ -390,17 +394,16 @@ static bool are_numbers(const tfw_pipeline *p, const int64_t *numbers, size_t co
 /* With the lock. */
 static int add_order(tfw_pipeline *p, const int64_t *numbers, size_t count, tfw_error *error) {
     tfwi_range *r = &p->ranges[p->opened % p->ring];
-    const uint64_t first = p->first_chunk != NULL ? p->first_chunk->range : p->linked;
     if (p->has_failed || p->is_cancelled) {
         return tfwi_fail(error, TFW_E_ARGUMENT, "the pipeline has failed, or was cancelled");
     }
-    if (p->opened - first >= p->ring) {
+    if (!tfwi_plan_has_room(p)) {
         return TFW_NEED_SPACE;
     }
     if (!TFWI_RESERVE(r->order, count)) {
         return tfwi_fail(error, TFW_E_MEMORY, "no memory for an order");
     }
-    tfwi_plan_begin(r);
+    tfwi_range_begin(r);
     memcpy(r->order.of, numbers, count * sizeof *numbers);
     r->order.count = count;
     r->first_row = p->next_row;
@@ -413,14 +416,13 @@ static int add_order(tfw_pipeline *p, const int64_t *numbers, size_t count, tfw_
 }
 
 int tfw_pipeline_fetch(tfw_pipeline *p, const int64_t *numbers, size_t count, tfw_error *error) {
-    if (tfwi_is_of_parent(p)) {
-        return tfwi_refuse_child(error);
+    int status = tfwi_pipeline_enter(p, error);
+    if (status != TFW_OK) {
+        return status;
     }
-    if (count == 0 || count > MOST_ORDERED || !are_numbers(p, numbers, count)) {
-        return tfwi_fail(error, TFW_E_ARGUMENT, "no record has such a number");
-    }
-    tfwi_mutex_lock(&p->lock);
-    const int status = add_order(p, numbers, count, error);
-    tfwi_mutex_unlock(&p->lock);
+    status = count != 0 && count <= MOST_ORDERED && are_numbers(p, numbers, count)
+                 ? add_order(p, numbers, count, error)
+                 : tfwi_fail(error, TFW_E_ARGUMENT, "no record has such a number");
+    tfwi_pipeline_leave(p);
     return status;
 }

@@ -21,7 +21,7 @@ static void fail_at_place(tfw_pipeline *p, int status, const tfw_error *error,
     p->after = *after;
 }
 
-static void fail_for_memory(tfw_pipeline *p) {
+void tfwi_links_fail_for_memory(tfw_pipeline *p) {
     tfw_error error;
     tfwi_fail(&error, TFW_E_MEMORY, "out of memory");
     fail_at_place(p, TFW_E_MEMORY, &error, &p->place);
@@ -84,7 +84,7 @@ void tfwi_links_deliver_rest(tfw_pipeline *p) {
         if (deliver_pieces(p, &p->rest, p->linked)) {
             p->rest_rows = 0;
         } else {
-            fail_for_memory(p);
+            tfwi_links_fail_for_memory(p);
         }
     }
 }
@@ -136,7 +136,7 @@ static void deliver_block(tfw_pipeline *p, tfwi_block *block, bool all) {
         const bool done = p->mode == TFW_PIPELINE_PARSE ? deliver_batches(p, block, all)
                                                          : deliver_runs(p, block);
         if (!done) {
-            fail_for_memory(p);
+            tfwi_links_fail_for_memory(p);
         }
     }
 }
@@ -227,29 +227,45 @@ static bool link_range(tfw_pipeline *p, tfwi_range *r) {
     return holds;
 }
 
-static bool keeps_rest(const tfw_pipeline *p) { return (p->flags & TFW_PIPELINE_KEEP_REST) != 0; }
+/* Whether a batch that is not full is kept where reading ends. */
+static bool keeps_rest(const tfw_pipeline *p) {
+    return p->pushing != NOT_PUSHING || (p->flags & TFW_PIPELINE_KEEP_REST) != 0;
+}
 
 /* Whether no record comes after this range; of an order, whatever comes. */
 static bool is_last(const tfw_pipeline *p) {
-    return p->has_ended && (p->linked + 1 == p->opened || p->indexed.count != 0);
+    return p->has_ended && (p->linked + 1 == p->opened || p->indexed.count != 0) && !keeps_rest(p);
+}
+
+void tfwi_links_deliver(tfw_pipeline *p, tfwi_range *r, bool all) {
+    if (r->block != NULL) {
+        note_size(p, r->block);
+        deliver_block(p, r->block, all);
+        tfwi_block_release(r->block);
+        r->block = NULL;
+    }
+}
+
+static void fail_in_range(tfw_pipeline *p, tfwi_range *r) {
+    fail_at_place(p, r->status, &r->error, &r->next);
+    if (r->status <= TFW_E_WIRE) {
+        const tfwi_bytes misfit = p->misfit;
+        p->misfit = r->misfit;
+        r->misfit = misfit;
+    }
 }
 
 /* Delivers a range that holds. */
 static void take_range(tfw_pipeline *p, tfwi_range *r) {
     const bool stops = r->status != TFW_OK;
-    const bool keeps = keeps_rest(p);
-    p->place = r->at;
-    if (r->block != NULL) {
-        note_size(p, r->block);
-        deliver_block(p, r->block, !keeps && (stops || is_last(p)));
-        tfwi_block_release(r->block);
-        r->block = NULL;
-    }
-    if (stops && !keeps && !p->has_failed) {
+    const bool all = stops ? (p->flags & TFW_PIPELINE_KEEP_REST) == 0 : is_last(p);
+    p->place = r->is_pushed && !stops ? r->pushed.end : r->at;
+    tfwi_links_deliver(p, r, all);
+    if (stops && all && !p->has_failed) {
         tfwi_links_deliver_rest(p);
     }
     if (stops && !p->has_failed) {
-        fail_at_place(p, r->status, &r->error, &r->next);
+        fail_in_range(p, r);
     }
 }
 

@@ -10,7 +10,6 @@
 
 enum {
     MOST_THREADS = 1024,
-    MOST_PATHS = INT32_MAX,
     PARSE_FLAGS = TFW_EMPTY_IS_MISSING | TFW_SINGLE | TFW_SEQUENCE,
     PARSE_ONLY = PARSE_FLAGS | (int)TFW_PIPELINE_NOTE_ABSENT | (int)TFW_PIPELINE_POSITIONS,
     PIPELINE_FLAGS = PARSE_ONLY | (int)TFW_PIPELINE_NO_DATA_CRC | (int)TFW_PIPELINE_KEEP_REST
@@ -47,34 +46,12 @@ static int check_pipeline_options(const tfw_pipeline_options *o, tfw_error *erro
     if (o->num_threads == 0 || o->num_threads > MOST_THREADS || o->reserved != 0) {
         return tfwi_fail(error, TFW_E_ARGUMENT, "an impossible num_threads, or reserved is not 0");
     }
-    if (o->path_count > MOST_PATHS || o->start.offset > INT64_MAX ||
+    if (o->path_count > TFWI_MOST_PATHS || o->start.offset > INT64_MAX ||
         o->start.record > SIZE_MAX / 2 || o->range_bytes > INT64_MAX) {
         return tfwi_fail(error, TFW_E_ARGUMENT, "a start or range_bytes that is too large");
     }
     int status = tfwi_check_flags(o->flags, PIPELINE_FLAGS, error);
     return status == TFW_OK ? check_mode(o, error) : status;
-}
-
-static char *copy_path(const char *path) {
-    const size_t size = strlen(path) + 1;
-    char *copy = tfwi_realloc(NULL, size);
-    return copy != NULL ? memcpy(copy, path, size) : NULL;
-}
-
-/* Adds all paths, or none; false: out of memory. */
-static bool add_paths(tfw_pipeline *p, const char *const *paths, uint64_t count) {
-    const size_t before = p->paths.count;
-    bool done = TFWI_RESERVE_MORE(p->paths, count);
-    for (uint64_t i = 0; i < count && done; i++) {
-        char *copy = paths[i] != NULL ? copy_path(paths[i]) : NULL;
-        done = paths[i] == NULL || copy != NULL;
-        p->paths.of[p->paths.count] = copy;
-        p->paths.count += done;
-    }
-    while (!done && p->paths.count > before) {
-        tfw_free(p->paths.of[--p->paths.count]);
-    }
-    return done;
 }
 
 static bool init_locks(tfw_pipeline *p) {
@@ -108,7 +85,8 @@ static bool init_pipeline(tfw_pipeline *p, const tfw_pipeline_options *o) {
     p->chained_file = UINT64_MAX;
     p->workers = tfwi_calloc(p->num_threads, sizeof *p->workers);
     p->ranges = tfwi_calloc(p->ring, sizeof *p->ranges);
-    if (!add_paths(p, o->paths, o->path_count) || p->workers == NULL || p->ranges == NULL) {
+    if (!tfwi_pipeline_add_paths(p, o->paths, o->path_count) || p->workers == NULL ||
+        p->ranges == NULL) {
         return false;
     }
     for (size_t i = 0; i < p->num_threads; i++) {
@@ -234,11 +212,11 @@ static void run_worker(void *argument) {
     tfwi_mutex_unlock(&p->lock);
 }
 
-/* Starts the other threads, once there is more than one range to read; fewer, where the system has
- * no more. */
-static void start_threads(tfw_pipeline *p) {
-    const bool is_small = p->indexed.count != 0 ? p->opened < 2 : p->linked == 0 || p->has_ended;
-    if (p->was_started || is_small || p->num_threads == 1) {
+void tfwi_pipeline_start(tfw_pipeline *p) {
+    const bool has_little = p->indexed.count != 0         ? p->opened < 2
+                            : p->pushing != NOT_PUSHING ? p->opened - p->linked < 2
+                                                        : p->linked == 0 || p->has_ended;
+    if (p->was_started || has_little || p->num_threads == 1) {
         return;
     }
     p->was_started = true;
@@ -253,6 +231,27 @@ static void start_threads(tfw_pipeline *p) {
         }
         p->started++;
     }
+}
+
+/* ---- Entering ------------------------------------------------------------------------------ */
+
+/* Whether this is a forked child, which has not the threads that this pipeline needs. */
+static bool is_of_parent(const tfw_pipeline *p) {
+    return tfwi_process() != p->process && (p->was_started || p->is_inside);
+}
+
+int tfwi_pipeline_enter(tfw_pipeline *p, tfw_error *error) {
+    if (is_of_parent(p)) {
+        return tfwi_fail(error, TFW_E_UNSUPPORTED, "the pipeline is of the parent process");
+    }
+    p->is_inside = true;
+    tfwi_mutex_lock(&p->lock);
+    return TFW_OK;
+}
+
+void tfwi_pipeline_leave(tfw_pipeline *p) {
+    tfwi_mutex_unlock(&p->lock);
+    p->is_inside = false;
 }
 
 /* ---- Delivery ------------------------------------------------------------------------------- */
@@ -294,125 +293,49 @@ static int deliver_next(tfw_pipeline *p, tfw_chunk **out_chunk, tfw_error *error
     return p->status;
 }
 
-bool tfwi_is_of_parent(const tfw_pipeline *p) {
-    return tfwi_process() != p->process && (p->was_started || p->is_inside);
+/* Whether nothing comes before somebody pushes or seeks. */
+static bool is_drained(const tfw_pipeline *p) {
+    return p->pushing == PUSHING_AFTER_STOP && p->linked == p->opened && p->first_chunk == NULL;
 }
 
-int tfwi_refuse_child(tfw_error *error) {
-    return tfwi_fail(error, TFW_E_UNSUPPORTED, "the pipeline is of the parent process");
+/* Does something, or waits for those who do. */
+static void work_or_wait(tfw_pipeline *p, int32_t timeout_ms, uint64_t deadline) {
+    tfwi_pipeline_start(p);
+    if (work(p, &p->workers[0]) || tfwi_push_end_range(p)) {
+        return;
+    }
+    if (timeout_ms < 0) {
+        tfwi_condition_wait(&p->ready, &p->lock);
+    } else {
+        tfwi_condition_wait_until(&p->ready, &p->lock, deadline);
+    }
 }
 
 int tfw_pipeline_next(tfw_pipeline *p, int32_t timeout_ms, tfw_chunk **out_chunk,
                       tfw_error *error) {
     *out_chunk = NULL;
-    if (tfwi_is_of_parent(p)) {
-        return tfwi_refuse_child(error);
+    int status = tfwi_pipeline_enter(p, error);
+    if (status != TFW_OK) {
+        return status;
     }
     const uint64_t deadline = timeout_ms < 0 ? UINT64_MAX : tfwi_clock() + (uint64_t)timeout_ms;
-    p->is_inside = true;
-    tfwi_mutex_lock(&p->lock);
-    int status = deliver_next(p, out_chunk, error);
-    while (status == TFW_NEED_INPUT) {
-        start_threads(p);
-        if (!work(p, &p->workers[0])) {
-            if (timeout_ms < 0) {
-                tfwi_condition_wait(&p->ready, &p->lock);
-            } else {
-                tfwi_condition_wait_until(&p->ready, &p->lock, deadline);
-            }
-        }
+    status = deliver_next(p, out_chunk, error);
+    while (status == TFW_NEED_INPUT && !is_drained(p)) {
+        work_or_wait(p, timeout_ms, deadline);
         status = deliver_next(p, out_chunk, error);
         if (status == TFW_NEED_INPUT && timeout_ms >= 0 && tfwi_clock() >= deadline) {
             break;
         }
     }
-    tfwi_mutex_unlock(&p->lock);
-    p->is_inside = false;
+    tfwi_pipeline_leave(p);
     return status;
 }
 
-void tfw_pipeline_stopped(const tfw_pipeline *p, tfw_place *out_place, tfw_place *out_next) {
-    *out_place = p->place;
-    *out_next = p->after;
-}
-
-/* ---- Going on ------------------------------------------------------------------------------- */
-
-/* Whether the range that has failed can go on at a place by itself. */
-static bool goes_on_in_range(const tfw_pipeline *p, const tfw_place *place) {
-    const tfwi_range *r = &p->ranges[p->linked % p->ring];
-    return p->linked != p->opened && r->segments.count != 0 && place->file == p->place.file;
-}
-
-/* Drops all ranges, and begins anew at a place. */
-static void begin_anew(tfw_pipeline *p, const tfw_place *place) {
-    while (p->busy != 0) {
-        tfwi_condition_wait(&p->ready, &p->lock);
-    }
-    for (; p->linked < p->opened; p->linked++) {
-        tfwi_range_clear(&p->ranges[p->linked % p->ring]);
-    }
-    if (p->source != NULL && p->source->number != place->file) {
-        tfwi_source_release(p->source);
-        p->source = NULL;
-    }
-    p->next = *place;
-    p->is_next_known = true;
-    p->has_ended = p->is_unusual = false;
-}
-
-int tfw_pipeline_seek(tfw_pipeline *p, const tfw_place *place, tfw_error *error) {
-    if (tfwi_is_of_parent(p)) {
-        return tfwi_refuse_child(error);
-    }
-    tfwi_mutex_lock(&p->lock);
-    const bool can = p->has_failed && !p->is_final && p->first_chunk == NULL &&
-                     !p->is_cancelled && p->indexed.count == 0;
-    const bool back = place->file < p->place.file || place->offset > INT64_MAX ||
-                      place->record > SIZE_MAX / 2 ||
-                      (place->file == p->place.file && place->offset < p->place.offset);
-    if (can && !back) {
-        if (goes_on_in_range(p, place)) {
-            tfwi_range *r = &p->ranges[p->linked % p->ring];
-            r->at = *place;
-            r->status = TFW_OK;
-            r->state = RANGE_READY;
-        } else {
-            begin_anew(p, place);
-        }
-        p->place = *place;
-        p->has_failed = p->was_told = false;
-        tfwi_condition_broadcast(&p->work);
-    }
-    tfwi_mutex_unlock(&p->lock);
-    return can && !back ? TFW_OK
-                        : tfwi_fail(error, TFW_E_ARGUMENT,
-                                    can ? "a place before the end of reading"
-                                        : "reading has not stopped at an error");
-}
-
-int tfw_pipeline_add(tfw_pipeline *p, const char *const *paths, uint64_t count,
-                     tfw_error *error) {
-    if (tfwi_is_of_parent(p)) {
-        return tfwi_refuse_child(error);
-    }
-    tfwi_mutex_lock(&p->lock);
-    const bool fits = count <= MOST_PATHS - p->paths.count && p->indexed.count == 0;
-    const bool done = fits && add_paths(p, paths, count);
-    if (done && count != 0 && p->has_ended) {
-        p->has_ended = p->was_told = false;
-        tfwi_condition_broadcast(&p->work);
-    }
-    tfwi_mutex_unlock(&p->lock);
-    return done   ? TFW_OK
-           : fits ? tfwi_fail(error, TFW_E_MEMORY, "no memory for paths")
-                  : tfwi_fail(error, TFW_E_ARGUMENT, "too many paths");
-}
 
 /* ---- The end -------------------------------------------------------------------------------- */
 
 void tfw_pipeline_cancel(tfw_pipeline *p) {
-    if (!tfwi_is_of_parent(p)) {
+    if (!is_of_parent(p)) {
         tfwi_mutex_lock(&p->lock);
         p->is_cancelled = true;
         tfwi_condition_broadcast(&p->work);
@@ -422,7 +345,7 @@ void tfw_pipeline_cancel(tfw_pipeline *p) {
 }
 
 void tfw_pipeline_free(tfw_pipeline *p) {
-    if (p == NULL || tfwi_is_of_parent(p)) {
+    if (p == NULL || is_of_parent(p)) {
         return;
     }
     tfw_pipeline_cancel(p);
@@ -430,9 +353,7 @@ void tfw_pipeline_free(tfw_pipeline *p) {
         tfwi_thread_join(&p->workers[i + 1].thread);
     }
     for (size_t i = 0; i < p->ring; i++) {
-        tfwi_range_clear(&p->ranges[i]);
-        tfw_free(p->ranges[i].segments.of);
-        tfw_free(p->ranges[i].order.of);
+        tfwi_range_free(&p->ranges[i]);
     }
     for (size_t i = 0; i < p->num_threads; i++) {
         tfw_free(p->workers[i].stretch.buffer);
@@ -450,6 +371,7 @@ void tfw_pipeline_free(tfw_pipeline *p) {
         tfwi_block_release(p->rest.of[i].block);
     }
     tfw_free(p->rest.of);
+    tfw_free(p->misfit.of);
     tfwi_source_release(p->source);
     tfwi_condition_destroy(&p->work);
     tfwi_condition_destroy(&p->ready);

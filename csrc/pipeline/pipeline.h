@@ -38,10 +38,30 @@ typedef struct tfwi_segment {
     uint64_t record; /* number of the first one, if it is known */
 } tfwi_segment;
 
+/* Records that somebody else has read, and that lie in their file without gaps. */
+typedef struct tfwi_pushed_run {
+    size_t first; /* the index of its first record */
+    tfw_place begin;
+} tfwi_pushed_run;
+
+/* Records to be parsed, which somebody has verified. */
+typedef struct tfwi_pushed {
+    const uint8_t *data; /* with the frames: a copy, or lent */
+    size_t len;
+    const tfw_span *spans;
+    size_t count;
+    TFWI_ARRAY(tfwi_pushed_run) runs;
+    tfwi_bytes copied;
+    tfwi_spans copied_spans;
+    size_t done;   /* records that were parsed, or are left out */
+    tfw_place end; /* where reading goes on after them; under the lock */
+} tfwi_pushed;
+
 enum tfwi_range_state {
     RANGE_READY = 0, /* for any thread to read */
     RANGE_BUSY = 1,
-    RANGE_READ = 2
+    RANGE_READ = 2,
+    RANGE_FILLED = 3 /* by whoever pushes */
 };
 
 /* What one thread reads at a time, in a place of the ring. While it is BUSY it is that thread's. */
@@ -52,7 +72,9 @@ typedef struct tfwi_range {
     bool is_found;   /* not known: a record was found, at begin */
     bool was_linked;  /* it was found to begin where it does, or is read from there */
     bool has_stopped; /* not known: at something unusual, which only counts once the link holds */
-    TFWI_ARRAY(tfwi_segment) segments; /* not chained: one, or several that begin files */
+    bool is_pushed;
+    tfwi_pushed pushed;
+    TFWI_ARRAY(tfwi_segment) segments; /* else, not chained: one, or several that begin files */
     size_t segment;
     tfw_place at; /* where reading goes on, and at last where it ended */
     uint64_t begin;
@@ -62,7 +84,16 @@ typedef struct tfwi_range {
     tfw_place next; /* the record after it, if it is whole */
     tfwi_int64s order;  /* to be fetched: the numbers of its records */
     uint64_t first_row; /* how many were ordered before */
+    tfwi_bytes misfit; /* its message, if that does not fit */
 } tfwi_range;
+
+enum tfwi_pushing {
+    NOT_PUSHING = 0,
+    PUSHING_AFTER_STOP = 1, /* until seek */
+    PUSHING_AT_END = 2
+};
+
+enum { TFWI_MOST_PATHS = INT32_MAX };
 
 /* What a thread reads with. Only it uses them. */
 typedef struct tfwi_worker {
@@ -126,6 +157,7 @@ struct tfw_pipeline {
     uint64_t next_row; /* of its batch, or of one before */
     tfwi_source *source;   /* the file of next, or NULL */
     uint64_t last_serial;
+    enum tfwi_pushing pushing; /* next is where that goes on; no range is opened */
 
     /* The end, or what is wrong at place. */
     bool has_failed;
@@ -134,24 +166,52 @@ struct tfw_pipeline {
     int status;
     tfw_error error;
     tfw_place after;
+    tfwi_bytes misfit;
 };
 
 /* ---- pipeline.c ---- */
 
-/* Whether this is a forked child, which has not the threads that this pipeline needs. */
-bool tfwi_is_of_parent(const tfw_pipeline *p);
-int tfwi_refuse_child(tfw_error *error);
+/* For a function that the caller is in: locks. TFW_E_UNSUPPORTED: this is a forked child. */
+int tfwi_pipeline_enter(tfw_pipeline *p, tfw_error *error);
+void tfwi_pipeline_leave(tfw_pipeline *p);
+
+/* Starts the other threads, once there is more than one range to read; fewer, where the system has
+ * no more. With the lock. */
+void tfwi_pipeline_start(tfw_pipeline *p);
+
+/* ---- resume.c: what comes after a stop, and more files; with the lock ---- */
+
+/* Adds all paths, or none; false: out of memory. */
+bool tfwi_pipeline_add_paths(tfw_pipeline *p, const char *const *paths, uint64_t count);
+
+/* Whether more may be pushed after what was, unless that has failed and it is to be told first. */
+bool tfwi_pipeline_is_pushing(const tfw_pipeline *p);
+
+/* Waits until nobody reads, and drops all ranges that are not linked. */
+void tfwi_pipeline_drop_ranges(tfw_pipeline *p);
+
+/* ---- push.c: records that somebody else has read ---- */
+
+/* Ends the range that pushing fills; false: there is none. With the lock. */
+bool tfwi_push_end_range(tfw_pipeline *p);
+
+/* Parses the records of a range that are left, up to a number of them. Without the lock. */
+void tfwi_push_parse(tfw_pipeline *p, tfwi_range *r, size_t end);
+
+/* The index of the first record of a range that does not begin before a place, or of the one after
+ * the record that ends there; false: the place is not in the range. */
+bool tfwi_push_find(const tfwi_range *r, const tfw_place *place, size_t *out_index);
 
 /* ---- plan.c: which range is read next; with the lock unless they say so ---- */
+
+/* Whether the ring has a place for a range more. */
+bool tfwi_plan_has_room(const tfw_pipeline *p);
 
 /* Whether a range can be opened now. */
 bool tfwi_plan_may_open(const tfw_pipeline *p);
 
 /* Opens the next range, and reads it where it is chained. Leaves the lock meanwhile. */
 void tfwi_plan_open(tfw_pipeline *p, tfwi_worker *w);
-
-/* Makes a place of the ring a range that has no records yet. */
-void tfwi_plan_begin(tfwi_range *r);
 
 /* Opens the file of p->next, or the next one that holds more. TFW_END: there is none. Without the
  * lock, but while the caller opens a range. */
@@ -160,7 +220,25 @@ int tfwi_plan_source(tfw_pipeline *p, tfw_error *error);
 void tfwi_source_use(tfwi_source *source);
 void tfwi_source_release(tfwi_source *source); /* NULL is allowed */
 
-/* ---- read_range.c: reading ranges; without the lock, but for the last ---- */
+/* ---- ranges.c ---- */
+
+/* Makes a range new. */
+void tfwi_range_begin(tfwi_range *r);
+
+/* Whether a range has a block to read to; else it fails. */
+bool tfwi_range_has_block(tfw_pipeline *p, tfwi_range *r);
+
+/* Ends the reading of a range, for now. */
+void tfwi_range_finish(tfwi_range *r, int status);
+
+/* Keeps the message that does not fit, if there is memory. */
+void tfwi_range_keep_misfit(tfwi_range *r, const uint8_t *message, uint64_t len);
+
+/* Drops what a range holds, but for memory that it may use again. */
+void tfwi_range_clear(tfwi_range *r);
+void tfwi_range_free(tfwi_range *r);
+
+/* ---- read_range.c: reading ranges; without the lock ---- */
 
 /* Reads a range that was planned, or goes on with it. */
 void tfwi_range_read(tfw_pipeline *p, tfwi_worker *w, tfwi_range *r);
@@ -184,6 +262,12 @@ void tfwi_fetch_range(tfw_pipeline *p, tfwi_worker *w, tfwi_range *r);
 
 /* Links the ranges that were read, as far as possible. */
 void tfwi_links_advance(tfw_pipeline *p);
+
+/* Delivers what a range has so far, which follows all that is linked. all: also the rest. */
+void tfwi_links_deliver(tfw_pipeline *p, tfwi_range *r, bool all);
+
+/* Nothing leads on: out of memory. */
+void tfwi_links_fail_for_memory(tfw_pipeline *p);
 
 /* Puts the rest into a chunk of its own. */
 void tfwi_links_deliver_rest(tfw_pipeline *p);

@@ -210,10 +210,14 @@ static bool must_be_known(const tfw_pipeline *p) {
     return is_chained(p) || (is_walked(p) && !(p->is_next_known && p->is_row_known));
 }
 
-bool tfwi_plan_may_open(const tfw_pipeline *p) {
+bool tfwi_plan_has_room(const tfw_pipeline *p) {
     const uint64_t first = p->first_chunk != NULL ? p->first_chunk->range : p->linked;
-    return !p->is_opening && !p->has_ended && !p->has_failed && p->opened - first < p->ring &&
-           (p->opened == p->linked || !must_be_known(p));
+    return p->opened - first < p->ring;
+}
+
+bool tfwi_plan_may_open(const tfw_pipeline *p) {
+    return !p->is_opening && p->pushing == NOT_PUSHING && !p->has_ended && !p->has_failed &&
+           tfwi_plan_has_room(p) && (p->opened == p->linked || !must_be_known(p));
 }
 
 static target make_target(const tfw_pipeline *p) {
@@ -232,15 +236,6 @@ static void go_to_end(tfw_pipeline *p) {
     }
     p->is_next_known = p->is_row_known = true;
     p->next_row = p->rest_rows;
-}
-
-void tfwi_plan_begin(tfwi_range *r) {
-    tfwi_range_clear(r);
-    r->state = RANGE_BUSY;
-    r->is_chained = r->is_found = r->was_linked = r->has_stopped = false;
-    r->is_known = true;
-    r->segment = 0;
-    r->status = TFW_OK;
 }
 
 static void plan_range(tfw_pipeline *p, tfwi_worker *w, tfwi_range *r, const target *aim) {
@@ -262,7 +257,7 @@ void tfwi_plan_open(tfw_pipeline *p, tfwi_worker *w) {
     const bool notes_offsets =
         p->rest_rows != 0 ||
         (p->flags & (TFW_PIPELINE_KEEP_REST | TFW_PIPELINE_POSITIONS)) != 0;
-    tfwi_plan_begin(r);
+    tfwi_range_begin(r);
     r->is_chained = aim.is_chained;
     p->is_opening = true;
     p->is_unusual = false;

@@ -31,7 +31,7 @@ typedef struct part {
     uint64_t longest; /* record for which memory is reserved, if the file is so long */
     bool notes_offsets;
     tfw_place *at;   /* where it begins, and then ends */
-    tfw_place *next; /* after the record at fault */
+    tfwi_range *range; /* which learns of the record at fault */
 } part;
 
 /* ---- The buffer ----------------------------------------------------------------------------- */
@@ -118,14 +118,20 @@ static int read_records(const part *q, tfwi_reading *reading, tfw_error *error) 
     return status;
 }
 
-/* What follows a record that does not fit, which lies whole at begin; damage hides it. */
-static tfw_place place_after(const tfw_stretch *s, const tfw_place *at, int status) {
-    tfw_place next = {.file = at->file};
+/* Notes what follows the record at fault. Damage hides that; one that does not fit lies whole at
+ * begin. */
+static void note_fault(const part *q, const tfw_stretch *s, int status) {
+    tfwi_range *r = q->range;
+    r->next = (tfw_place){.file = q->at->file};
     if (status <= TFW_E_WIRE) {
-        next.record = at->record + 1;
-        next.offset = at->offset + tfwi_load64(s->buffer + s->begin) + TFWI_FRAME_SIZE;
+        const uint8_t *record = s->buffer + s->begin;
+        const uint64_t len = tfwi_load64(record);
+        r->next.record = q->at->record + 1;
+        r->next.offset = q->at->offset + len + TFWI_FRAME_SIZE;
+        if (r->is_known) {
+            tfwi_range_keep_misfit(r, record + TFW_HEADER_SIZE, len);
+        }
     }
-    return next;
 }
 
 static int read_part_with(const part *q, tfw_stretch *s, tfwi_run *run, tfwi_bytes *first,
@@ -152,7 +158,7 @@ static int read_part_with(const part *q, tfw_stretch *s, tfwi_run *run, tfwi_byt
     q->at->record = reading.done;
     q->at->offset = s->offset;
     if (status < 0) {
-        *q->next = place_after(s, q->at, status);
+        note_fault(q, s, status);
         error->record = tfwi_saturated(q->at->record);
     }
     return status;
@@ -189,7 +195,7 @@ static int walk_part(tfwi_worker *w, const part *q, tfw_error *error) {
         q->at->offset = walk.offset;
     }
     if (status < 0) {
-        *q->next = (tfw_place){.file = q->at->file};
+        q->range->next = (tfw_place){.file = q->at->file};
         error->record = tfwi_saturated(q->at->record);
     }
     return status == TFW_END ? TFW_OK : status;
@@ -326,32 +332,13 @@ static bool guess_begin(const tfw_pipeline *p, tfwi_worker *w, const tfwi_segmen
 
 /* ---- Ranges --------------------------------------------------------------------------------- */
 
-static bool has_block(const tfw_pipeline *p, tfwi_range *r) {
-    if (r->block == NULL) {
-        r->block = tfwi_block_take(p->pool);
-    }
-    if (r->block == NULL) {
-        r->status = tfwi_fail(&r->error, TFW_E_MEMORY, "out of memory");
-        r->error.record = tfwi_saturated(r->at.record);
-    }
-    return r->block != NULL;
-}
-
-/* Ends the reading of a range, for now. */
-static void finish(tfwi_range *r, int status) {
-    tfw_error error;
-    const int finished = tfwi_block_finish(r->block, &error);
-    if (finished != TFW_OK) {
-        status = finished;
-        r->error = error;
-    }
-    r->has_stopped = !r->is_known && status != TFW_OK;
-    r->status = r->is_known && status < 0 ? status : TFW_OK;
-}
-
 void tfwi_range_read(tfw_pipeline *p, tfwi_worker *w, tfwi_range *r) {
     int status = TFW_OK;
-    if (!has_block(p, r)) {
+    if (r->is_pushed) {
+        tfwi_push_parse(p, r, r->pushed.count);
+        return;
+    }
+    if (!tfwi_range_has_block(p, r)) {
         return;
     }
     if (!r->is_known) {
@@ -370,7 +357,7 @@ void tfwi_range_read(tfw_pipeline *p, tfwi_worker *w, tfwi_range *r) {
             .longest = r->is_known ? UINT64_MAX : segment->limit - segment->from + PEEK,
             .notes_offsets = p->mode == TFW_PIPELINE_PARSE,
             .at = &r->at,
-            .next = &r->next,
+            .range = r,
         };
         status = read_part(w, &q, &r->error);
         if (status != TFW_OK || r->segment + 1 == r->segments.count) {
@@ -379,7 +366,7 @@ void tfwi_range_read(tfw_pipeline *p, tfwi_worker *w, tfwi_range *r) {
         segment = &r->segments.of[++r->segment];
         r->at = (tfw_place){segment->source->number, segment->record, segment->from};
     }
-    finish(r, status);
+    tfwi_range_finish(r, status);
 }
 
 /* How many records to read next, of a range that has so many bytes: whole batches. */
@@ -402,7 +389,7 @@ void tfwi_range_read_chained(tfw_pipeline *p, tfwi_worker *w, tfwi_range *r, uin
     uint64_t done = 0;
     int status = TFW_OK;
     r->at = r->next = p->next;
-    if (!has_block(p, r)) {
+    if (!tfwi_range_has_block(p, r)) {
         return;
     }
     while (status == TFW_OK && (status = tfwi_plan_source(p, &r->error)) == TFW_OK) {
@@ -417,7 +404,7 @@ void tfwi_range_read_chained(tfw_pipeline *p, tfwi_worker *w, tfwi_range *r, uin
             .longest = UINT64_MAX,
             .notes_offsets = is_parsed && notes_offsets,
             .at = &p->next,
-            .next = &r->next,
+            .range = r,
         };
         status = read_part(w, &q, &r->error);
         done += p->next.offset - from;
@@ -427,14 +414,5 @@ void tfwi_range_read_chained(tfw_pipeline *p, tfwi_worker *w, tfwi_range *r, uin
         }
     }
     r->at = p->next;
-    finish(r, status);
-}
-
-void tfwi_range_clear(tfwi_range *r) {
-    for (size_t i = 0; i < r->segments.count; i++) {
-        tfwi_source_release(r->segments.of[i].source);
-    }
-    r->segments.count = 0;
-    tfwi_block_release(r->block);
-    r->block = NULL;
+    tfwi_range_finish(r, status);
 }

@@ -1,14 +1,15 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Pipelines of one to four threads over a damaged file, which is listed twice: ranges of any size,
- * so that guesses fail, every mode, batches of any size. What is delivered, and what stops it, is
- * what a plain walk finds; records that do not fit are passed. */
+ * so that guesses fail, every mode, batches of any size. One or both of the two may have no path:
+ * then somebody else reads and pushes the records. What is delivered, and what stops it, is what a
+ * plain walk finds; records that do not fit are passed. */
 #include "common/script.h"
 
 #include "common/table.h"
 
 #include "tfwire_pipeline.h"
 
-enum { FILES = 2 };
+enum { FILES = 2, MOST_PUSHED = 60 };
 
 /* What came out: records, hashes of all that they hold, whatever the chunks, and the end. */
 typedef struct result {
@@ -30,6 +31,7 @@ typedef struct job {
     uint64_t batch;
     uint64_t range;
     bool holds; /* columns outlive their chunk */
+    unsigned handed; /* bits of the files without a path */
 } job;
 
 static uint64_t add_bytes(uint64_t h, const void *data, uint64_t len) {
@@ -185,9 +187,53 @@ static void take_chunk(const job *j, tfw_chunk *chunk, result *r) {
     }
 }
 
+/* Pushes the next records of a file without a path, or goes on after it; false: not after damage,
+ * at which everything ends. */
+static bool push_on(const job *j, tfw_pipeline *p, tfw_place *at, bool *pushes) {
+    const unsigned crc = (j->flags & TFW_PIPELINE_NO_DATA_CRC) != 0 ? TFW_NO_DATA_CRC : 0;
+    const file *f = j->f;
+    tfw_span spans[MOST_PUSHED];
+    size_t count = 0, consumed = 0;
+    (void)tfw_scan(f->data + at->offset, f->len - (size_t)at->offset,
+                   script_model_limit(j->limit), crc, spans, 1 + (size_t)j->range % MOST_PUSHED,
+                   &count, &consumed, NULL);
+    if (count == 0) {
+        const bool is_end = at->offset == f->len;
+        const tfw_place next = {.file = is_end ? at->file + 1 : FILES};
+        CHECK_EQ(TFW_OK, tfw_pipeline_seek(p, &next, NULL));
+        *pushes = false;
+        return is_end;
+    }
+    uint8_t *copy = malloc(consumed);
+    memcpy(copy, f->data + at->offset, consumed);
+    const tfw_batch batch = {.size = sizeof batch, .data = copy, .data_len = consumed,
+                             .spans = spans, .count = count, .offset = at->offset,
+                             .first_record = at->record};
+    const int status = tfw_pipeline_push(p, &batch, at->file, NULL);
+    CHECK(status == TFW_OK || status == TFW_NEED_SPACE);
+    free(copy);
+    at->offset += status == TFW_OK ? consumed : 0;
+    at->record += status == TFW_OK ? count : 0;
+    return true;
+}
+
+/* Goes on after a record that does not fit. */
+static void pass_misfit(tfw_pipeline *p, result *r) {
+    tfw_place next;
+    const uint8_t *data;
+    uint64_t len;
+    tfw_pipeline_stopped(p, &r->stopped, &next);
+    tfw_pipeline_misfit(p, &data, &len);
+    CHECK(data != NULL && next.offset == r->stopped.offset + len + TFWI_FRAME_SIZE);
+    CHECK_EQ(r->stopped.record + 1, next.record);
+    CHECK_EQ(TFW_OK, tfw_pipeline_seek(p, &next, NULL));
+    r->misfits++;
+}
+
 static void run_pipeline(const job *j, int fd, uint32_t threads, result *r) {
     char path[64];
-    const char *paths[FILES] = {path, path};
+    const char *paths[FILES] = {(j->handed & 1) != 0 ? NULL : path,
+                                (j->handed & 2) != 0 ? NULL : path};
     const bool parses = j->mode == TFW_PIPELINE_PARSE;
     const bool sequence = (j->flags & TFW_SEQUENCE) != 0;
     const tfw_pipeline_options options = {
@@ -198,25 +244,29 @@ static void run_pipeline(const job *j, int fd, uint32_t threads, result *r) {
         .range_bytes = j->range, .num_threads = threads, .mode = j->mode, .flags = j->flags};
     tfw_pipeline *p;
     tfw_chunk *chunk;
-    tfw_place next;
+    tfw_place next, at = {0};
     uint64_t uneven = 0;
     int status = TFW_OK;
-    bool was_told = false;
+    bool was_told = false, pushes = false, goes_on = true;
     snprintf(path, sizeof path, "/proc/self/fd/%d", fd);
     *r = (result){.status = TFW_END};
     CHECK_EQ(TFW_OK, tfw_pipeline_create(&options, &p, NULL));
     while (status == TFW_OK && check_failures == 0) {
-        status = tfw_pipeline_next(p, -1, &chunk, NULL);
+        status = tfw_pipeline_next(p, pushes ? 0 : -1, &chunk, NULL);
         if (status == TFW_OK) {
             CHECK(!parses || uneven == 0 || (j->flags & TFW_PIPELINE_KEEP_REST) == 0);
             const uint64_t before = r->records;
             take_chunk(j, chunk, r);
             uneven += parses && (r->records - before) % j->batch != 0;
         } else if (status <= TFW_E_WIRE) {
-            tfw_pipeline_stopped(p, &r->stopped, &next);
-            CHECK(next.record == r->stopped.record + 1 && next.offset > r->stopped.offset);
-            CHECK_EQ(TFW_OK, tfw_pipeline_seek(p, &next, NULL));
-            r->misfits++;
+            pass_misfit(p, r);
+            status = TFW_OK;
+        } else if (status == TFW_E_UNSUPPORTED || (status == TFW_NEED_INPUT && pushes)) {
+            if (!pushes) {
+                tfw_pipeline_stopped(p, &at, &next);
+                pushes = true;
+            }
+            goes_on = push_on(j, p, &at, &pushes);
             status = TFW_OK;
         } else if ((j->flags & TFW_PIPELINE_KEEP_REST) != 0 && !was_told) {
             was_told = true; /* then what was kept */
@@ -225,7 +275,12 @@ static void run_pipeline(const job *j, int fd, uint32_t threads, result *r) {
     }
     r->stopped = (tfw_place){0};
     r->status = status;
-    if (status < 0) {
+    if (!goes_on) {
+        CHECK_EQ(TFW_END, status);
+        r->stopped = at;
+        r->status = model_check(j->f, (size_t)at.offset, script_model_limit(j->limit),
+                                (j->flags & TFW_PIPELINE_NO_DATA_CRC) != 0 ? TFW_NO_DATA_CRC : 0);
+    } else if (status < 0) {
         tfw_pipeline_stopped(p, &r->stopped, &next);
     }
     tfw_pipeline_free(p);
@@ -257,6 +312,7 @@ static void run(input *in) {
         .holds = (choice & 64) != 0,
     };
     const uint32_t threads = 1 + (how >> 4 & 3);
+    j.handed = j.mode == TFW_PIPELINE_PARSE ? (choice >> 7) | (how >> 7) << 1 : 0;
     const uint32_t parse_flags = choice & (TFW_EMPTY_IS_MISSING | TFW_SINGLE | TFW_SEQUENCE);
     j.flags = (j.mode == TFW_PIPELINE_PARSE ? parse_flags : 0) |
               ((choice & 8) != 0 ? TFW_PIPELINE_NO_DATA_CRC : 0) |

@@ -264,6 +264,8 @@ def pipeline_seeds() -> Seeds:
         (8 | 32, 0x21, 0, 150),
         (1, 0x32 | 8, 0, 1),
         (2, 0, 3, 4000),
+        (16 | 128, 0x23, 5, 7),
+        (128, 0x83, 2, 30),
     ):
         yield from unit_seeds(struct.pack("<BBBH", choice, how, batch, size), choice)
 

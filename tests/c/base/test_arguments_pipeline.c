@@ -4,6 +4,38 @@
 #include "tfwire_arrow.h"
 #include "tfwire_pipeline.h"
 
+/* Spans and numbers anywhere. */
+static void check_pushes(tfw_pipeline *p, size_t edge) {
+    const uint8_t data[64] = {0};
+    const uint64_t numbers[] = {EDGES[edge], 1};
+    const tfw_span spans[] = {{12, 0}, {EDGES[edge], EDGES[edge]}, {28, 1}, {28, EDGES[edge]}};
+    const uint8_t *misfit = data;
+    uint64_t len = 1;
+    const tfw_batch usual = {.size = sizeof usual, .data = data, .data_len = sizeof data,
+                             .spans = spans, .count = 1};
+    tfw_batch b[7];
+    for (size_t i = 0; i < COUNT(b); i++) {
+        b[i] = usual;
+    }
+    b[0].size = size_edge(edge);
+    b[1].count = 2;
+    b[2].offset = EDGES[edge];
+    b[3].first_record = EDGES[edge];
+    b[4].numbers = numbers;
+    b[5].spans = spans + 2;
+    b[5].count = 2;
+    b[5].numbers = numbers;
+    b[6].data_len = 15;
+    CHECK_EQ(TFW_E_ARGUMENT, tfw_pipeline_push(p, NULL, 0, NULL));
+    for (size_t i = 0; i < COUNT(b); i++) {
+        const int status = tfw_pipeline_push(p, &b[i], EDGES[edge], NULL);
+        CHECK(status == TFW_OK || status == TFW_NEED_SPACE || status == TFW_E_ARGUMENT);
+        CHECK(i < 5 || status == TFW_E_ARGUMENT);
+    }
+    tfw_pipeline_misfit(p, &misfit, &len);
+    CHECK(len <= sizeof data);
+}
+
 static void pipelines_at_the_edges(void) {
     table t;
     tfw_pipeline *p;
@@ -40,6 +72,7 @@ static void pipelines_at_the_edges(void) {
                 CHECK_EQ(EDGES[i] <= INT32_MAX ? TFW_OK : TFW_E_ARGUMENT,
                          tfw_pipeline_add(p, NULL, EDGES[i] <= INT32_MAX ? 0 : EDGES[i], NULL));
                 tfw_pipeline_stopped(p, &place, &next);
+                check_pushes(p, i);
                 tfw_pipeline_cancel(p);
                 CHECK_EQ(TFW_E_ARGUMENT, tfw_pipeline_next(p, -1, &chunk, NULL));
             }

@@ -170,8 +170,13 @@ static bool use_in_child(tfw_pipeline *p, tfw_chunk *held) {
     tfw_chunk *chunk;
     tfw_error error;
     tfw_chunk_info info = {.size = sizeof info};
+    const tfw_span span = {12, 0};
+    const uint8_t data[16] = {0};
+    const tfw_batch batch = {.size = sizeof batch, .data = data, .data_len = sizeof data,
+                             .spans = &span, .count = 1};
     const bool refused = tfw_pipeline_next(p, -1, &chunk, &error) == TFW_E_UNSUPPORTED &&
                          tfw_pipeline_add(p, NULL, 0, &error) == TFW_E_UNSUPPORTED &&
+                         tfw_pipeline_push(p, &batch, 0, &error) == TFW_E_UNSUPPORTED &&
                          tfw_pipeline_seek(p, &(tfw_place){0}, &error) == TFW_E_UNSUPPORTED;
     tfw_chunk_get(held, &info); /* what was delivered is there */
     tfw_chunk_release(held);
