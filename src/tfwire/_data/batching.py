@@ -11,6 +11,8 @@ from tfwire._base.errors import ParseError
 from tfwire._base.strings import StringTable, mean_length
 from tfwire._data.combining import Zip
 from tfwire._data.element_sources import Records
+from tfwire._data.fetched import FetchingCursor
+from tfwire._data.indexed_records import ByNumber
 from tfwire._data.pipeline import Pipeline, check_dataset
 from tfwire._data.prefetch import MOST_GIVEN, AheadCursor, Drawn, draw, mapped, resumed
 from tfwire._data.shuffle import Shuffle
@@ -26,6 +28,8 @@ from tfwire._data.structure import (
 )
 from tfwire._data.take_skip_repeat import Repeat, Skip, Take
 from tfwire._parsing.features import FixedLenFeature, FixedLenSequenceFeature
+from tfwire._parsing.fetched_batches import FetchedBatches
+from tfwire._records.index.record_numbers import IndexedTable, indexed_table
 
 # Bytes of the records that a thread parses at once.
 _PIECE_BYTES = 1 << 21
@@ -56,8 +60,13 @@ class Parse(Derived):
         num_threads: int = 1,
         stacks: bool = False,
     ) -> None:
+        self._by_number: Batch | None = None  # whose records come as RecordNumbers
         if isinstance(source, Batch) and (packing := _packing(source.source)) is not None:
-            source = source.over(packing)
+            packed = source.over(packing)
+            if _files_of(packing) is None:
+                source = packed
+            elif isinstance(packed, Batch):
+                self._by_number = packed
         super().__init__(source, parser, features, num_threads, stacks)
         self.axes = None if stacks else _axes(source)
         if self.axes is not None:
@@ -99,7 +108,23 @@ class Parse(Derived):
             )
         collate = partial(_parse_or_stack if stacks else _parse, parser)
         open_at = partial(self.source.open_collated, collate, epoch, num_threads)
+        if self._by_number is not None:
+            table = indexed_table(_files_of(self._by_number.source))
+            if table is not None:
+                open_at = partial(self._open_fetched, table, open_at, epoch)
         return resumed(open_at, self.source.depth, at)
+
+    def _open_fetched(
+        self, table: IndexedTable, careful: Callable[[Any], Cursor], epoch: str, at: Any
+    ) -> Cursor:
+        """A pass whose batches C makes of the numbers of records."""
+        batch = self._by_number
+        assert batch is not None
+        parser, _, num_threads, _ = self.arguments
+        batches = FetchedBatches(parser, table, batch.count, num_threads)
+        below = batch.source.open(epoch, at)
+        drop, mean = batch.drop_remainder, table.mean
+        return FetchingCursor(below, batches, batch.count, mean, drop, num_threads, careful)
 
     def describe(self) -> str:
         return f"parse_example({', '.join(map(str, self.arguments[1]))})"
@@ -171,11 +196,23 @@ def _packing(stage: Stage) -> Stage | None:
     between may need the objects."""
     if isinstance(stage, Shuffle):
         records = stage.source
-        return stage.packing() if isinstance(records, Records) and records.cycle <= 1 else None
+        packs = isinstance(records, Records) and records.cycle <= 1
+        return stage.packing() if packs or _files_of(stage) is not None else None
+    if isinstance(stage, ByNumber) and stage.files is not None:
+        return stage.packing()
     if isinstance(stage, (Repeat, Shard, Skip, Take)):
         below = _packing(stage.source)
         return None if below is None else stage.over(below)
     return None
+
+
+def _files_of(stage: Stage) -> Any:
+    """The files of which a stage gives records by their numbers, or None."""
+    while isinstance(stage, (Repeat, Shard, Skip, Take)):
+        stage = stage.source
+    if isinstance(stage, Shuffle) and stage.is_by_number:
+        stage = stage.source
+    return stage.files if isinstance(stage, ByNumber) else None
 
 
 def _describe_feature(feature: Any, field: Any, batch: tuple[int | None, ...]) -> str:

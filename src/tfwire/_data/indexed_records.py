@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 from abc import abstractmethod
 from collections.abc import Iterator
+from copy import copy
 from itertools import islice
 from typing import Any
 
@@ -16,6 +17,7 @@ from tfwire._data.permutations import permuted
 from tfwire._data.stages import Cursor, GatheringPieces, Stage
 from tfwire._data.state_checks import file_id, state_or
 from tfwire._records.files.urls import ObjectPath
+from tfwire._records.index.record_numbers import RecordNumbers
 
 Array = np.ndarray[Any, Any]
 _RULES = ("even", "drop", "pad")
@@ -39,14 +41,28 @@ class ByNumber(Stage):
 
     Attributes:
         at_once: How many to read at a time.
+        files: The TFRecordFiles whose records the elements are; None if they are others.
+        packs: Elements may come as RecordNumbers instead of a list.
     """
 
     length: int = 0
     at_once = 4096
+    files: Any = None
+    packs = False
 
     @abstractmethod
     def fetch(self, places: Array) -> list[Any]:
         """The elements at these places of this stage."""
+
+    def record_numbers(self, places: Array) -> Array:
+        """The numbers of the records at these places. REQUIRES: there are files."""
+        raise NotImplementedError
+
+    def packing(self) -> ByNumber:
+        """The same, but records come as RecordNumbers instead of a list."""
+        found = copy(self)
+        found.packs = True
+        return found
 
     def open(self, epoch: str, at: Any = None) -> Cursor:
         return NumberedCursor(self, state_or(at, range(self.length + 1), 0))
@@ -79,8 +95,11 @@ class IndexedRecords(ByNumber):
         self.at_once = fitting(num_bytes, len(files), remote)
 
     def fetch(self, places: Array) -> list[bytes]:
-        found: list[bytes] = self.files[self.numbers.start + self.numbers.step * places]
+        found: list[bytes] = self.files[self.record_numbers(places)]
         return found
+
+    def record_numbers(self, places: Array) -> Array:
+        return self.numbers.start + self.numbers.step * places
 
     def part(self, places: range) -> IndexedRecords:
         return IndexedRecords(self.files, self.numbers[places.start : places.stop : places.step])
@@ -100,10 +119,17 @@ class Chosen(ByNumber):
         self.length = len(self._places)
         self.spec = source.spec
         self.at_once = source.at_once
+        self.files = source.files
 
     def fetch(self, places: Array) -> list[Any]:
-        chosen = self._places.start + self._places.step * places
-        return self._source.fetch(chosen % self._source.length)
+        return self._source.fetch(self._chosen(places))
+
+    def record_numbers(self, places: Array) -> Array:
+        return self._source.record_numbers(self._chosen(places))
+
+    def _chosen(self, places: Array) -> Array:
+        chosen: Array = self._places.start + self._places.step * places
+        return chosen % self._source.length
 
     def describe(self) -> str:
         return f"{self._source.describe()}[{self._places}]"
@@ -118,9 +144,13 @@ class Permuted(ByNumber):
         self.length = source.length
         self.spec = source.spec
         self.at_once = source.at_once
+        self.files = source.files
 
     def fetch(self, places: Array) -> list[Any]:
         return self._source.fetch(permuted(self._key, self.length, places))
+
+    def record_numbers(self, places: Array) -> Array:
+        return self._source.record_numbers(permuted(self._key, self.length, places))
 
 
 def _facts(path: Any, index: Any) -> list[Any]:
@@ -157,7 +187,9 @@ class NumberedCursor(GatheringPieces):
         self._at += len(found)
         return found
 
-    def piece(self, count: int) -> list[Any] | None:
+    def piece(self, count: int) -> Any:
+        if self._stage.packs:
+            return self._numbers(count)
         if piece := list(islice(self._ready, count)):
             return piece
         if self._fetched >= self._stage.length:
@@ -173,6 +205,14 @@ class NumberedCursor(GatheringPieces):
             return []
         self._fetched, self._ready = end, iter(records)
         return []
+
+    def _numbers(self, count: int) -> RecordNumbers | None:
+        first, end = self._fetched, min(self._fetched + count, self._stage.length)
+        if first == end:
+            return None
+        self._fetched = end
+        numbers = self._stage.record_numbers(np.arange(first, end, dtype=np.int64))
+        return RecordNumbers(self._stage.files, numbers)
 
     def place(self) -> Any:
         return self._at

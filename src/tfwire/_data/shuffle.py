@@ -72,14 +72,14 @@ class Shuffle(Derived):
     def sharded(self, num_shards: int, index: int, rule: str) -> Stage:
         """A share of the order of all elements, if every process can compute this order: another
         one in each epoch. Else the order of a share of the source."""
-        if self._by_number and self.seeded and self.length is not None:
+        if self.is_by_number and self.seeded and self.length is not None:
             return self._part(share(self.length, num_shards, index, rule))
         if self._parts:
             return Stage.sharded(self, num_shards, index, rule)  # raises: there is no seed
         return super().sharded(num_shards, index, rule)
 
     def part(self, places: range) -> Stage | None:
-        return self._part(places) if self._by_number else None
+        return self._part(places) if self.is_by_number else None
 
     def _part(self, places: range) -> Shuffle:
         found = self.over(self.source)
@@ -91,13 +91,13 @@ class Shuffle(Derived):
         return super().describe() + "".join(map(str, self._parts))
 
     @property
-    def _by_number(self) -> bool:
+    def is_by_number(self) -> bool:
         """True if the order is one of record numbers, and needs no buffer."""
         source = self.source
         return isinstance(source, ByNumber) and self.buffer_size >= source.length
 
     def packing(self) -> Shuffle:
-        """The same, but records may come as StringTable instead of a list."""
+        """The same, but records may come as StringTable instead of a list, or as RecordNumbers."""
         found = self.over(self.source)
         found._packs = True
         return found
@@ -108,11 +108,12 @@ class Shuffle(Derived):
             self.seed = seed  # so that later epochs are those of the process that saved the state
         key = as_key(seed, epoch) if self.reshuffle else as_key(seed)
         source = self.source
-        if self._by_number:
+        if self.is_by_number:
             assert isinstance(source, ByNumber)
             ordered: ByNumber = Permuted(source, key)
             for places in self._parts:
                 ordered = Chosen(ordered, places)
+            ordered = ordered.packing() if self._packs else ordered
             return _OrderCursor(ordered, seed, state_or(at, range(ordered.length + 1), 0))
         packed = self._packs and isinstance(source, Records) and source.begins_short()
         return (_PackedCursor if packed else _BufferCursor)(self, seed, key, epoch, at)

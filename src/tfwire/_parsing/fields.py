@@ -348,6 +348,7 @@ def _rows(values: Array, shape: tuple[int, ...], count: int, size: int) -> Itera
     whole, rest = divmod(count, size)
     if not rest:
         return iter(values.reshape(whole, size, *shape))
+    values = values.reshape(count, *shape)
     complete, last = values[: count - rest], values[count - rest :]
     return chain(complete.reshape(whole, size, *shape), [last.reshape(rest, *shape)])
 

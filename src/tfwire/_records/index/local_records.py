@@ -103,6 +103,16 @@ class FileAccess:
         """A record whose read was short, or that did not verify: raises the error."""
         return self._fetch(np.array([number], np.int64))[0]
 
+    def fill_in(self, native: Any) -> bool:
+        """Fills in a ``tfw_indexed_file``, which needs this object. False if the file has other
+        records than its index says: reading them tells which."""
+        count = len(self._array) - 1
+        if self._layout.checked < count and self._layout.first_wrong(count - 1) is not None:
+            return False
+        native.offsets, native.count = ffi.from_buffer("int64_t[]", self._array), count
+        native.fd = self._source.fd
+        return True
+
     def again(self) -> FileAccess:
         """Access for another iterator."""
         return self

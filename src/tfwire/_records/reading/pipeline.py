@@ -54,6 +54,8 @@ class PipelineOptions(NamedTuple):
         mode: TFW_PIPELINE_PARSE, TFW_PIPELINE_VERIFY ...
         context, lists: ``tfw_schema *`` to parse by, which the pipeline and its chunks need as long
             as they live.
+        indexed: ``tfw_indexed_file[]`` for ``fetch``, instead of paths; hold what it points to as
+            long as the pipeline lives.
     """
 
     mode: int
@@ -64,6 +66,7 @@ class PipelineOptions(NamedTuple):
     range_bytes: int = 0
     num_threads: int = 1
     flags: int = 0
+    indexed: Any = ()
 
 
 class Stop(NamedTuple):
@@ -107,6 +110,8 @@ class NativePipeline:
         native.batch_size, native.range_bytes = options.batch_size, options.range_bytes
         native.max_record_size = options.max_record_size
         native.num_threads = min(options.num_threads, MOST_THREADS)
+        if len(options.indexed):
+            native.indexed, native.indexed_count = options.indexed, len(options.indexed)
         created = create(lib.tfw_pipeline_create, "tfw_pipeline", native)
         # Freed with the last reference: a thread that cancels it has one.
         self._native: Any = ffi.gc(created, lib.tfw_pipeline_free)
@@ -137,6 +142,25 @@ class NativePipeline:
         if status in (lib.TFW_E_ARGUMENT, lib.TFW_E_MEMORY) or self._is_of_parent(status):
             _raise(status, error)
         return self._stop(status)
+
+    def fetch(self, numbers: Array) -> bool:
+        """Orders records of the indexed files: each order is one chunk, in turn.
+
+        Args:
+            numbers: int64, contiguous; counted through all files, in any order.
+
+        Returns:
+            False: there is no space; call ``next`` first.
+
+        Raises:
+            ValueError: There is no such record, or there was a Stop.
+            MemoryError: Out of memory.
+        """
+        native, memory = self._native, ffi.from_buffer("int64_t[]", numbers)
+        if native is None:
+            raise RuntimeError("the pipeline is closed")
+        status = lib.tfw_pipeline_fetch(native, memory, len(memory), self._error)
+        return check(status, self._error) == int(lib.TFW_OK)
 
     def _is_of_parent(self, status: int) -> bool:
         return status == lib.TFW_E_UNSUPPORTED and os.getpid() != self._pid
@@ -220,6 +244,14 @@ class Chunk:
             return np.empty(0, dtype)
         owner = ffi.gc(memory, partial(_forget, self.native))
         return np.frombuffer(ffi.buffer(owner, count * dtype.itemsize), dtype)
+
+    def hold(self, is_list: bool, feature: int, column: Any) -> Any:
+        """Fills in a ``tfw_column *``, valid as long as what this returns, whatever becomes of the
+        chunk."""
+        error, hold = new_error(), ffi.new("tfw_hold **")
+        status = lib.tfw_chunk_hold(self.native, is_list, feature, column, hold, error)
+        check(status, error)
+        return ffi.gc(hold[0], lib.tfw_hold_release)
 
     def release(self) -> None:
         """Gives the memory back at once. No array over it may be left."""

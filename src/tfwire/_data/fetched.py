@@ -1,0 +1,145 @@
+"""Batches of records by number, parsed without an object for each."""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Callable, Iterable
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from tfwire._base.aliases import Array
+from tfwire._data.stages import Cursor
+from tfwire._parsing.fetched_batches import FetchedBatches
+
+# What a thread fetches and parses at once: records that stay in its cache; as many of them as share
+# reads where files are small.
+_ORDER_BYTES = 1 << 23
+_ORDER_RECORDS = 1 << 13
+
+
+class _Order(NamedTuple):
+    """Some whole batches that are on their way.
+
+    Attributes:
+        num_records: How many records they have.
+        places: The positions of the source before the first of them, and after each.
+    """
+
+    num_records: int
+    places: list[Any]
+
+
+class FetchingCursor(Cursor):
+    """Batches of the records that a cursor gives the numbers of.
+
+    Where a record is damaged or does not fit, a careful cursor goes on: it reads objects, and says
+    what is wrong with which.
+
+    Args:
+        below: Gives RecordNumbers.
+        batches: Makes batches of them.
+        size: Records of a batch.
+        mean: Bytes of a record.
+        drop_remainder: Leave out an incomplete last batch.
+        num_threads: How many threads make batches; 1: the caller's.
+        careful: Opens the careful cursor at a position of ``below``.
+    """
+
+    def __init__(
+        self,
+        below: Cursor,
+        batches: FetchedBatches,
+        size: int,
+        mean: int,
+        drop_remainder: bool,
+        num_threads: int,
+        careful: Callable[[Any], Cursor],
+    ) -> None:
+        self._below = below
+        self._batches = batches
+        self._size = size
+        most = min(_ORDER_BYTES // mean, _ORDER_RECORDS)
+        self._most = max(1, most // size)  # batches of an order
+        self._drop_remainder = drop_remainder
+        self._ahead = num_threads if num_threads > 1 else 0  # orders, beside the next one
+        self._open_careful = careful
+        self._careful: Cursor | None = None
+        self._orders: deque[_Order] = deque()
+        self._order = _Order(0, [below.snapshot()])  # whose batches are given
+        self._left: list[Any] = []
+        self._error: Exception | None = None  # of the source, after the orders
+        self._ended = False
+
+    def take(self, count: int) -> list[Any]:
+        found: list[Any] = []
+        while len(found) < count and self._careful is None:
+            if not self._left and not self._next_order():
+                break
+            some = count - len(found)
+            found += self._left[:some]
+            self._left = self._left[some:]
+        return found if found or self._careful is None else self._careful.take(count)
+
+    def _next_order(self) -> bool:
+        """Goes on to the next order. False: there is none, or the careful cursor goes on."""
+        while len(self._orders) <= self._ahead and self._send():
+            pass
+        if not self._orders:
+            if self._error is not None:
+                raise self._error
+            return False
+        batches = self._batches.take(self._orders[0].num_records)
+        if batches is None:
+            self._careful = self._open_careful(self._orders[0].places[0])
+            return False
+        self._order, self._left = self._orders.popleft(), batches
+        return True
+
+    def _send(self) -> bool:
+        """Orders some batches. False: there are no more."""
+        last = self._orders[-1] if self._orders else self._order
+        drawn: list[Array] = []
+        places = last.places[-1:]
+        while len(drawn) < self._most and not self._ended:
+            numbers = self._draw()
+            if len(numbers):
+                drawn.append(numbers)
+                places.append(self._below.snapshot())
+        if not drawn:
+            return False
+        numbers = np.concatenate(drawn)
+        self._batches.order(numbers)
+        self._orders.append(_Order(len(numbers), places))
+        return True
+
+    def _draw(self) -> Array:
+        """The numbers of the records of a batch; none at the end."""
+        elements: Any = ()
+        try:
+            elements = self._below.take(self._size)
+        except Exception as error:
+            self._error = error
+        self._ended = len(elements) < self._size
+        if not len(elements) or (self._ended and self._drop_remainder):
+            return np.empty(0, np.int64)
+        numbers: Array = elements.numbers
+        return numbers
+
+    def snapshot(self) -> Any:
+        if self._careful is not None:
+            return self._careful.snapshot()
+        return self._order.places[-1 - len(self._left)]
+
+    def parts(self) -> Iterable[Cursor]:
+        return (self._below if self._careful is None else self._careful,)
+
+    def stop(self) -> None:
+        self._batches.cancel()
+        super().stop()
+
+    def close(self) -> None:
+        self._batches.close()
+        self._below.close()
+        if self._careful is not None:
+            self._careful.close()

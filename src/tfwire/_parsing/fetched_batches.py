@@ -1,0 +1,138 @@
+"""Batches of records by number, which a pipeline of C fetches, verifies and parses."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator, Sequence
+from contextlib import suppress
+from functools import partial
+from typing import Any, Protocol
+
+import numpy as np
+
+from tfwire._base.aliases import Array
+from tfwire._base.native import ffi, lib
+from tfwire._parsing.failure import ParseFailure
+from tfwire._parsing.fields import Column
+from tfwire._parsing.native_session import Schema, arrays_over
+from tfwire._records.index.record_numbers import IndexedTable
+from tfwire._records.reading.pipeline import Chunk, NativePipeline, PipelineOptions
+
+
+class Fetching(Protocol):
+    """What this module needs of a parser."""
+
+    _schemas: Sequence[Schema | None]
+    _flags: int
+
+    def _batches(self, parts: list[list[Column]], count: int, size: int) -> Iterator[Any]: ...
+
+
+class FetchedBatches:
+    """Batches of records, in the order in which they are ordered. It handles nothing unusual: at
+    damage, or a record that does not fit, somebody else reads on and says what it is.
+
+    Args:
+        parser: A Parser.
+        table: The files.
+        size: Records of a batch.
+        num_threads: How many threads fetch and parse; 1: the caller's.
+    """
+
+    def __init__(
+        self, parser: Fetching, table: IndexedTable, size: int, num_threads: int = 1
+    ) -> None:
+        handles = [ffi.NULL if schema is None else schema.handle for schema in parser._schemas]
+        sequence = lib.TFW_SEQUENCE if len(handles) == 2 else 0
+        options = PipelineOptions(
+            lib.TFW_PIPELINE_PARSE,
+            handles[0],
+            handles[-1] if sequence else ffi.NULL,
+            batch_size=size,
+            num_threads=num_threads,
+            flags=parser._flags | sequence,
+            indexed=table.native,
+        )
+        self._parser = parser
+        self._table = table  # the files stay open
+        self._size = size
+        self._pid = os.getpid()
+        self._pipeline = NativePipeline((), options)
+
+    def order(self, numbers: Array) -> None:
+        """Orders records by their numbers. At most num_threads + 1 orders may be left to take."""
+        # A ValueError: a thread has found a record that is wrong, which ``take`` will say.
+        with suppress(ValueError):
+            sent = self._pipeline.fetch(numbers)
+            assert sent, "fewer orders than there is space for"
+
+    def take(self, count: int) -> list[Any] | None:
+        """The batches of the next order, which is of so many records; None: one of them is not as
+        it should be, and nothing comes after it.
+
+        Raises:
+            RuntimeError: It was cancelled or closed; or its threads are in the parent process.
+            MemoryError: Out of memory.
+        """
+        try:
+            chunk = self._pipeline.next()
+        except RuntimeError:
+            if os.getpid() == self._pid:
+                raise
+            text = "the threads of this iterator did not survive the fork; start again"
+            raise RuntimeError(text) from None
+        if not isinstance(chunk, Chunk) or chunk.num_records != count:
+            return None
+        try:
+            parts = _columns_of(chunk, self._parser._schemas)
+            return list(self._parser._batches(parts, count, self._size))
+        except ParseFailure:  # columns that do not fit each other
+            return None
+
+    def cancel(self) -> None:
+        """Has ``take`` raise an error, also while it waits. Any thread may call this."""
+        self._pipeline.cancel()
+
+    def close(self) -> None:
+        """Ends the threads, when nobody is in a call. Closing again is allowed."""
+        self._pipeline.close()
+
+
+# ---- Columns of chunks -------------------------------------------------------------------------
+
+
+def _columns_of(chunk: Chunk, schemas: Sequence[Schema | None]) -> list[list[Column]]:
+    """The columns of a chunk, of each specification. Values keep their memory as long as a view of
+    them lives; each column has its own."""
+    parts: list[list[Column]] = []
+    native, count = ffi.new("tfw_column *"), chunk.num_records
+    for is_list, schema in enumerate(schemas):
+        columns: list[Column] = []
+        parts.append(columns)
+        for i, request in enumerate(() if schema is None else schema.plan.requests):
+            held = chunk.hold(bool(is_list), i, native)
+            column = arrays_over(native, request, partial(_array, held), _from_zero, count)
+            if schema is not None and i in schema.lent:
+                column = column._replace(empty=schema.spares[i].empty)
+            columns.append(column)
+    return parts
+
+
+def _array(owner: Any, memory: Any, count: int, dtype: Any) -> Array:
+    """A writable array over memory that lives as long as its owner, which it keeps."""
+    if not count:
+        return np.empty(0, dtype)
+    size = count * np.dtype(dtype).itemsize
+    keeping = ffi.gc(memory, partial(_forget, owner))
+    return np.frombuffer(ffi.buffer(keeping, size), dtype)
+
+
+def _forget(owner: Any, memory: Any) -> None:
+    """The owner was kept as long as what has this for its destructor."""
+
+
+def _from_zero(memory: Any, count: int, dtype: Any) -> Array:
+    """Offsets that begin with 0, copied: their ends are also those of other rows."""
+    offsets: Array = np.frombuffer(ffi.buffer(memory, count * np.dtype(dtype).itemsize), dtype)
+    found: Array = offsets - offsets[0]
+    return found

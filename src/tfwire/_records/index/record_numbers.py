@@ -1,0 +1,76 @@
+"""Records of files by their numbers: as a sequence that is not read yet, and as C reads them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from tfwire._base.aliases import Array
+from tfwire._base.errors import DataLossError
+from tfwire._base.native import ffi
+from tfwire._records.files.urls import ObjectPath
+from tfwire._records.index.local_records import FileAccess
+from tfwire._records.index.random_access import TFRecordFile, TFRecordFiles
+
+
+class RecordNumbers(Sequence[Any]):
+    """Records of files, as a list of bytes objects, but read when they are needed.
+
+    Args:
+        files: The files.
+        numbers: int64: their numbers, in any order.
+    """
+
+    def __init__(self, files: TFRecordFiles, numbers: Array) -> None:
+        self.files = files
+        self.numbers = numbers
+
+    def __len__(self) -> int:
+        return len(self.numbers)
+
+    def __getitem__(self, index: Any) -> Any:
+        if isinstance(index, slice):
+            return RecordNumbers(self.files, self.numbers[index])
+        return self.files[int(self.numbers[index])]
+
+    def __iter__(self) -> Iterator[Any]:
+        return iter(self.files[self.numbers])
+
+    def __add__(self, other: RecordNumbers) -> RecordNumbers:
+        return RecordNumbers(self.files, np.concatenate([self.numbers, other.numbers]))
+
+
+class IndexedTable(NamedTuple):
+    """Files as C reads their records by number.
+
+    Attributes:
+        native: ``tfw_indexed_file[]``.
+        files: The files, which stay open as long as this is held.
+        mean: The mean size of a record in bytes, with its frame.
+    """
+
+    native: Any
+    files: list[TFRecordFile]
+    mean: int
+
+
+def indexed_table(files: TFRecordFiles) -> IndexedTable | None:
+    """The files for C; None if it cannot read them: one is compressed, an object, not there, not
+    as its index says, or they are more than may be open. Whoever reads them then says what is
+    wrong."""
+    is_remote = any(isinstance(path, ObjectPath) for path in files.paths)
+    if is_remote or len(files.paths) > files._max_open_files:
+        return None
+    try:
+        opened = [files._file(number) for number in range(len(files.paths))]
+        accesses = [file._access() for file in opened]
+        native = ffi.new("tfw_indexed_file[]", len(opened))
+        for item, access in zip(native, accesses, strict=True):
+            if not isinstance(access, FileAccess) or not access.fill_in(item):
+                return None
+    except (DataLossError, OSError, ValueError):
+        return None
+    size = sum(int(file.index.offsets[-1]) for file in opened)
+    return IndexedTable(native, opened, size // max(1, len(files)) + 1)
