@@ -183,6 +183,67 @@ TFW_API void tfw_hold_release(tfw_hold *hold);
  * allowed. In a forked child it does nothing if the pipeline had started threads. */
 TFW_API void tfw_chunk_release(tfw_chunk *chunk);
 
+/* ---- Columns to messages ----------------------------------------------------------------------
+ * Blocks of Examples by several threads, in the order of the records. What is in them does not
+ * depend on the number of threads, but where they end does. */
+typedef struct tfw_encoder tfw_encoder;
+
+enum tfw_encoder_flags {
+    TFW_ENCODE_FRAMED = 1 /* messages become the records of a file, side by side, with a tally */
+};
+
+typedef struct tfw_encoder_options {
+    size_t size;          /* sizeof(tfw_encoder_options) */
+    uint64_t range_bytes; /* about what a thread encodes at a time; 0: as much as is good */
+    uint32_t num_threads; /* all that work, the caller of tfw_encoder_next included */
+    uint32_t flags;       /* enum tfw_encoder_flags */
+} tfw_encoder_options;
+
+TFW_API int tfw_encoder_create(const tfw_encoder_options *options, tfw_encoder **out_encoder,
+                               tfw_error *error);
+
+/* Ends the threads. Chunks stay valid. In a forked child it does nothing, and nothing is freed. */
+TFW_API void tfw_encoder_free(tfw_encoder *encoder);
+
+/* Begins with the first so many records of inputs; what was left of those before is dropped.
+ * REQUIRES: the inputs and all that they point to stay until tfw_encoder_next has returned TFW_END
+ * or an error other than a timeout, tfw_encoder_begin is called again, or the encoder is freed. */
+TFW_API int tfw_encoder_begin(tfw_encoder *encoder, const tfw_input *inputs, size_t input_count,
+                              uint64_t records, tfw_error *error);
+
+/* The same, into memory of the caller's, one message after another: message i will be
+ * out[out_offsets[i]] to out[out_offsets[i + 1]]. out_offsets has room for records + 1. */
+TFW_API int tfw_encoder_gather(tfw_encoder *encoder, const tfw_input *inputs, size_t input_count,
+                               uint64_t records, int64_t *out_offsets, tfw_error *error);
+
+/* Where tfw_encoder_next gathers from now on, after it has returned TFW_NEED_SPACE: out holds what
+ * was gathered so far. */
+TFW_API void tfw_encoder_room(tfw_encoder *encoder, uint8_t *out, size_t capacity);
+
+/* The next block, for tfw_chunk_release: data, spans and tally of its tfw_chunk_info; begin.record
+ * and end.record are numbers of records. The caller works, too, where it would only wait, and the
+ * other threads start when there is enough for them. TFW_NEED_INPUT: as of tfw_pipeline_next.
+ * TFW_END: there are no more.
+ * To gather: TFW_END when all is there. TFW_NEED_SPACE: error->found bytes were gathered, the next
+ * ones need error->expected in all, and error->offset is likely to be enough for all; then
+ * tfw_encoder_room is to be called. The first call returns it, too.
+ * What tfw_encode reports, after all records before it, also on every later call; TFW_E_MEMORY.
+ * TFW_E_UNSUPPORTED: this is a forked child. */
+TFW_API int tfw_encoder_next(tfw_encoder *encoder, int32_t timeout_ms, tfw_chunk **out_chunk,
+                             tfw_error *error);
+
+/* An empty chunk for tfw_encode_more, with memory that chunks of this encoder have given back. Any
+ * thread may call it. */
+TFW_API int tfw_encoder_take(tfw_encoder *encoder, tfw_chunk **out_chunk, tfw_error *error);
+
+/* Adds count records to a chunk of tfw_encoder_take: first, first + stride, ... of inputs, which
+ * have so many records in all; fewer, if the chunk then has most bytes. On failure the records
+ * before are there. begin.record and end.record mean nothing, unless stride is 1 and these records
+ * follow those in the chunk. Every thread may do so with a chunk of its own. */
+TFW_API int tfw_encode_more(tfw_chunk *chunk, const tfw_input *inputs, size_t input_count,
+                            uint64_t records, uint64_t first, uint64_t stride, uint64_t count,
+                            uint64_t most, uint32_t flags, tfw_error *error);
+
 /* CDEF-END */
 
 #ifdef __cplusplus

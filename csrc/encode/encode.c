@@ -4,7 +4,7 @@
  * Bounds: before a feature is written, the room left is compared with the most that it can take.
  * Counts and offsets are loaded once, and the loaded numbers are checked: a thread that changes the
  * columns during the call can spoil a message, but never cause a wrong access. */
-#include "encode/plans.h"
+#include "encode/encode.h"
 
 #include <limits.h>
 
@@ -201,23 +201,11 @@ static uint64_t record_bound(const tfwi_section *sections, size_t count, uint64_
 
 /* ---- Calls ---------------------------------------------------------------------------------- */
 
-typedef struct batch {
-    tfwi_section sections[2];
-    size_t section_count;
-    size_t first;
-    size_t count;
-    size_t headroom;
-    size_t tailroom;
-    uint8_t *out;
-    size_t capacity;
-    tfw_span *spans;
-} batch;
-
-static int put_record(batch *b, uint64_t record, tfwi_output *out, size_t *out_section) {
+static int put_record(tfwi_encoding *e, uint64_t record, tfwi_output *out, size_t *out_section) {
     uint8_t *start = out->at;
-    for (size_t i = 0; i < b->section_count; i++) {
+    for (size_t i = 0; i < e->section_count; i++) {
         *out_section = i;
-        int status = put_section(&b->sections[i], record, out);
+        int status = put_section(&e->sections[i], record, out);
         if (TFWI_UNLIKELY(status != TFW_OK)) {
             return status;
         }
@@ -225,10 +213,10 @@ static int put_record(batch *b, uint64_t record, tfwi_output *out, size_t *out_s
     return (size_t)(out->at - start) > INT32_MAX ? TFW_E_TOO_LARGE : TFW_OK;
 }
 
-/* Says why a record could not be written. */
-static TFWI_NOINLINE int fail_record(int status, const batch *b, size_t at_section, uint64_t record,
-                       tfw_error *error) {
-    const tfwi_section *s = &b->sections[at_section];
+/* Says why a record could not be written, which has frame bytes around it. */
+static TFWI_NOINLINE int fail_record(int status, const tfwi_encoding *e, size_t at_section,
+                                     uint64_t record, size_t frame, tfw_error *error) {
+    const tfwi_section *s = &e->sections[at_section];
     if (status == TFW_NEED_SPACE) {
         tfwi_fail(error, status, "the output is full");
     } else if (status == TFW_E_TOO_LARGE) {
@@ -238,8 +226,7 @@ static TFWI_NOINLINE int fail_record(int status, const batch *b, size_t at_secti
     }
     TFWI_SET(error, record, (int64_t)record);
     if (status == TFW_NEED_SPACE) {
-        const uint64_t need = record_bound(b->sections, b->section_count, record);
-        const size_t frame = b->headroom + b->tailroom; /* encode has checked that they fit */
+        const uint64_t need = record_bound(e->sections, e->section_count, record);
         TFWI_SET(error, expected, tfwi_saturated(need + frame < need ? UINT64_MAX : need + frame));
     } else {
         TFWI_SET(error, feature, (int32_t)s->at_fault);
@@ -248,49 +235,73 @@ static TFWI_NOINLINE int fail_record(int status, const batch *b, size_t at_secti
     return status;
 }
 
-/* Writes records until all are written or one cannot be. */
-static int put_records(batch *b, size_t *out_done, size_t *out_len, tfw_error *error) {
-    size_t frame = b->headroom + b->tailroom;
+int tfwi_encode(tfwi_encoding *e, const tfwi_messages *m, size_t *out_done, size_t *out_len,
+                tfw_error *error) {
+    size_t frame;
     size_t at_section = 0;
-    for (size_t i = 0; i < b->count; i++) {
-        if (b->capacity - *out_len < frame) {
-            return fail_record(TFW_NEED_SPACE, b, 0, b->first + i, error);
+    *out_done = 0;
+    *out_len = 0;
+    if (tfwi_add_overflows(m->headroom, m->tailroom, &frame)) {
+        return tfwi_fail(error, TFW_E_ARGUMENT, "headroom and tailroom overflow");
+    }
+    for (size_t i = 0, record = m->first; i < m->count; i++, record += m->stride) {
+        if (m->capacity - *out_len < frame) {
+            return fail_record(TFW_NEED_SPACE, e, 0, record, frame, error);
         }
-        uint8_t *start = b->out + *out_len + b->headroom;
-        tfwi_output out = {start, b->out + b->capacity - b->tailroom};
-        int status = put_record(b, b->first + i, &out, &at_section);
+        uint8_t *start = m->out + *out_len + m->headroom;
+        tfwi_output out = {start, m->out + m->capacity - m->tailroom};
+        int status = put_record(e, record, &out, &at_section);
         if (TFWI_UNLIKELY(status != TFW_OK)) {
-            return fail_record(status, b, at_section, b->first + i, error);
+            return fail_record(status, e, at_section, record, frame, error);
         }
         size_t size = (size_t)(out.at - start);
-        b->spans[i] = (tfw_span){*out_len + b->headroom, size};
+        m->spans[i] = (tfw_span){*out_len + m->headroom, size};
         *out_len += frame + size;
         *out_done = i + 1;
     }
     return TFW_OK;
 }
 
-static int encode(batch *b, const tfw_input *const inputs[2], size_t *out_done, size_t *out_len,
-                  tfw_error *error) {
+static int begin(tfwi_encoding *e, const tfw_input *const inputs[2], size_t records, size_t count,
+                 tfw_error *error) {
+    int status = tfwi_check_inputs(e->sections, inputs, records, error);
+    if (status == TFW_OK && (e->memory = tfwi_make_plans(e->sections, inputs, count)) == NULL) {
+        status = tfwi_fail(error, TFW_E_MEMORY, "no memory for the plans of the columns");
+    }
+    return status;
+}
+
+static tfwi_encoding of_examples(size_t input_count) {
+    return (tfwi_encoding){
+        .sections = {{.tag = TFWI_TAG(1, TFWI_WIRE_LEN), .count = input_count, .guess = 1}},
+        .section_count = 1};
+}
+
+int tfwi_encoding_begin(tfwi_encoding *e, const tfw_input *inputs, size_t input_count,
+                        size_t records, size_t count, tfw_error *error) {
+    const tfw_input *const all[2] = {inputs, NULL};
+    *e = of_examples(input_count);
+    return begin(e, all, records, count, error);
+}
+
+void tfwi_encoding_end(tfwi_encoding *e) {
+    tfw_free(e->memory);
+    e->memory = NULL;
+}
+
+static int encode_once(tfwi_encoding *e, const tfw_input *const inputs[2], const tfwi_messages *m,
+                       size_t *out_done, size_t *out_len, tfw_error *error) {
+    size_t end;
     *out_done = 0;
     *out_len = 0;
-    if (b->first + b->count < b->first) {
+    if (tfwi_add_overflows(m->first, m->count, &end)) {
         return tfwi_fail(error, TFW_E_ARGUMENT, "first + count overflows");
     }
-    int status = tfwi_check_inputs(b->sections, inputs, b->first + b->count, error);
-    if (status != TFW_OK) {
-        return status;
+    int status = begin(e, inputs, end, m->count, error);
+    if (status == TFW_OK) {
+        status = tfwi_encode(e, m, out_done, out_len, error);
     }
-    size_t frame;
-    if (tfwi_add_overflows(b->headroom, b->tailroom, &frame)) {
-        return tfwi_fail(error, TFW_E_ARGUMENT, "headroom and tailroom overflow");
-    }
-    void *memory = tfwi_make_plans(b->sections, inputs, b->count);
-    if (memory == NULL) {
-        return tfwi_fail(error, TFW_E_MEMORY, "no memory for the plans of the columns");
-    }
-    status = put_records(b, out_done, out_len, error);
-    tfw_free(memory);
+    tfwi_encoding_end(e);
     return status;
 }
 
@@ -298,10 +309,9 @@ int tfw_encode(const tfw_input *inputs, size_t input_count, size_t first, size_t
                size_t headroom, size_t tailroom, uint8_t *out, size_t capacity,
                tfw_span *out_spans, size_t *out_done, size_t *out_len, tfw_error *error) {
     const tfw_input *const all[2] = {inputs, NULL};
-    batch b = {.sections = {{.tag = TFWI_TAG(1, TFWI_WIRE_LEN), .count = input_count, .guess = 1}},
-               .section_count = 1, .first = first, .count = count, .headroom = headroom,
-               .tailroom = tailroom, .out = out, .capacity = capacity, .spans = out_spans};
-    return encode(&b, all, out_done, out_len, error);
+    tfwi_encoding e = of_examples(input_count);
+    const tfwi_messages m = {first, 1, count, headroom, tailroom, out, capacity, out_spans};
+    return encode_once(&e, all, &m, out_done, out_len, error);
 }
 
 int tfw_encode_sequence(const tfw_input *context, size_t context_count, const tfw_input *lists,
@@ -309,10 +319,10 @@ int tfw_encode_sequence(const tfw_input *context, size_t context_count, const tf
                         size_t tailroom, uint8_t *out, size_t capacity, tfw_span *out_spans,
                         size_t *out_done, size_t *out_len, tfw_error *error) {
     const tfw_input *const all[2] = {context, lists};
-    batch b = {.sections = {{.tag = TFWI_TAG(1, TFWI_WIRE_LEN), .count = context_count, .guess = 1},
-                            {.tag = TFWI_TAG(2, TFWI_WIRE_LEN), .is_lists = true,
-                             .count = list_count, .guess = 1}},
-               .section_count = 2, .first = first, .count = count, .headroom = headroom,
-               .tailroom = tailroom, .out = out, .capacity = capacity, .spans = out_spans};
-    return encode(&b, all, out_done, out_len, error);
+    tfwi_encoding e = of_examples(context_count);
+    const tfwi_messages m = {first, 1, count, headroom, tailroom, out, capacity, out_spans};
+    e.sections[1] = (tfwi_section){.tag = TFWI_TAG(2, TFWI_WIRE_LEN), .is_lists = true,
+                                   .count = list_count, .guess = 1};
+    e.section_count = 2;
+    return encode_once(&e, all, &m, out_done, out_len, error);
 }

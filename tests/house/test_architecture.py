@@ -27,7 +27,7 @@ C_FOLDERS = {
     "parse": {"base", "wire"},
     "encode": {"base", "wire"},
     "files": {"base", "crc32c", "records", "wire", "parse"},
-    "pipeline": {"base", "crc32c", "records", "wire", "parse", "files"},
+    "pipeline": {"base", "crc32c", "records", "wire", "parse", "encode", "files"},
     "arrow": {"base", "parse", "pipeline"},
     "python": {"base", "crc32c", "records", "wire", "parse", "encode"},
 }

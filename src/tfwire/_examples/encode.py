@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Generator, Iterable, Iterator, Mapping
+from collections.abc import Generator, Iterable, Iterator, Mapping
 from contextlib import closing
-from typing import TYPE_CHECKING, Any, Literal, TypeVar, overload
+from typing import TYPE_CHECKING, Any, Literal, overload
 
 import numpy as np
 
@@ -20,6 +20,7 @@ from tfwire._base.aliases import (
 from tfwire._base.arguments import boolean, check_type, choice, integer
 from tfwire._examples.arrow_import import is_arrow
 from tfwire._examples.column_types import BytesColumn
+from tfwire._examples.dealing_encoder import DealingEncoder, ForEach
 from tfwire._examples.encode_rows import RowEncoder, encode_row
 from tfwire._examples.encoder_inputs import inputs_from_columns, inputs_from_lists, inputs_from_rows
 from tfwire._examples.missing import columns_of_frame
@@ -28,13 +29,12 @@ from tfwire._examples.native_encoder import (
     NO_ROOM,
     EncodedBlock,
     NativeInputs,
-    ParallelBlocks,
     batches_of_table,
     encode_blocks,
     encode_whole,
-    encode_whole_in_threads,
     native_inputs,
 )
+from tfwire._examples.parallel_encoder import ParallelEncoder
 from tfwire._examples.values import (
     FLOAT,
     INT64,
@@ -48,8 +48,6 @@ from tfwire._examples.values import (
 
 if TYPE_CHECKING:
     from tfwire import train
-
-Made = TypeVar("Made")
 
 
 def encode_example(row: Row, *, sort_keys: bool = True) -> bytes:
@@ -152,9 +150,9 @@ def encode_columns(
         sort_keys: Write features in the order of their names' bytes.
         bytes_as: "object" for a list of bytes; "column" for a BytesColumn, which needs no Python
             object per record.
-        num_threads: How many threads encode side by side. Only the speed depends on it. Each call
-            starts the threads and copies what they encode: calls of a few milliseconds become
-            slower. Python makes objects one by one, whatever the number of threads.
+        num_threads: How many threads encode side by side, the caller's included. Only the speed
+            depends on it. They start where there are 2 MiB to encode. Python makes objects one by
+            one, and reads lists of them so, whatever the number of threads.
 
     Returns:
         One message per record.
@@ -175,13 +173,8 @@ def encode_columns(
     if bytes_as == "column":
         with closing(_batches(columns, sort_keys, _NO_LIMIT)) as batches:
             return _whole(batches, num_threads)
-    batches = _batches(columns, sort_keys, _room(num_threads))
-    if num_threads == 1:
-        return _strings(_blocks(batches, NO_ROOM))
-    records: list[bytes] = []
-    for block in _parallel(batches, num_threads, NO_ROOM, lambda block: block):
-        records += block.strings()
-    return records
+    with closing(_blocks(columns, sort_keys, NO_ROOM, num_threads)) as blocks:
+        return _strings(blocks)
 
 
 Batches = Generator[tuple[NativeInputs, int], None, None]
@@ -192,10 +185,6 @@ Batches = Generator[tuple[NativeInputs, int], None, None]
 _TABLE_ROOM = 1 << 20
 _PARALLEL_TABLE_ROOM = 1 << 26
 _NO_LIMIT = 1 << 62
-
-
-def _room(num_threads: int) -> int:
-    return _TABLE_ROOM if num_threads == 1 else _PARALLEL_TABLE_ROOM
 
 
 def _batches(columns: Any, sort_keys: bool, room: int) -> Batches:
@@ -211,24 +200,36 @@ def _batches(columns: Any, sort_keys: bool, room: int) -> Batches:
     return (batch for batch in [(native_inputs(inputs), num_records)])
 
 
-def _blocks(batches: Batches, room: tuple[int, int]) -> Generator[EncodedBlock, None, None]:
-    """Encodes batches. A block is valid until the next one is asked for."""
+def _blocks(
+    columns: Any, sort_keys: bool, room: tuple[int, int], num_threads: int
+) -> Generator[EncodedBlock, None, None]:
+    """Encodes columns. A block is valid until the next one is asked for."""
+    if num_threads > 1:
+        return _kept_blocks(columns, sort_keys, room, num_threads)
+    return _blocks_in_turn(_batches(columns, sort_keys, _TABLE_ROOM), room)
+
+
+def _blocks_in_turn(batches: Batches, room: tuple[int, int]) -> Generator[EncodedBlock, None, None]:
     with closing(batches):
         for features, num_records in batches:
             yield from encode_blocks(features, None, num_records, room)
 
 
-def _parallel(
-    batches: Batches,
-    num_threads: int,
-    room: tuple[int, int],
-    make: Callable[[EncodedBlock], Made],
-) -> Generator[Made, None, None]:
-    """Encodes batches, each by several threads. Closing this generator ends them."""
-    with closing(batches):
+def _kept_blocks(
+    columns: Any, sort_keys: bool, room: tuple[int, int], num_threads: int, range_bytes: int = 0
+) -> Generator[EncodedBlock, None, None]:
+    """The same, in blocks that stay valid: the arguments are those of ParallelEncoder. Closing this
+    generator ends its threads."""
+    return _blocks_of(
+        _batches(columns, sort_keys, _PARALLEL_TABLE_ROOM),
+        ParallelEncoder(num_threads, room, range_bytes),
+    )
+
+
+def _blocks_of(batches: Batches, encoder: ParallelEncoder) -> Generator[EncodedBlock, None, None]:
+    with closing(encoder), closing(batches):
         for features, num_records in batches:
-            encoding = ParallelBlocks(features, num_records, room, make)
-            with closing(encoding.blocks(num_threads)) as blocks:
+            with closing(encoder.blocks(features, num_records)) as blocks:
                 yield from blocks
 
 
@@ -236,13 +237,12 @@ def _whole(batches: Batches, num_threads: int) -> BytesColumn:
     """Encodes batches into one buffer."""
     data: list[Array] = []
     offsets = [np.zeros(1, np.int64)]
-    for features, num_records in batches:
-        if num_threads > 1:
-            part = encode_whole_in_threads(features, num_records, num_threads)
-        else:
-            part = encode_whole(features, num_records)
-        data.append(part[0])
-        offsets.append(part[1][1:] + offsets[-1][-1])
+    with closing(ParallelEncoder(num_threads, NO_ROOM)) as encoder:
+        encode = encode_whole if num_threads == 1 else encoder.whole
+        for features, num_records in batches:
+            part = encode(features, num_records)
+            data.append(part[0])
+            offsets.append(part[1][1:] + offsets[-1][-1])
     if len(data) == 1:
         return BytesColumn(data[0], part[1])
     return BytesColumn(np.concatenate([np.empty(0, np.uint8), *data]), np.concatenate(offsets))
@@ -289,53 +289,54 @@ def _strings(blocks: Iterator[EncodedBlock]) -> list[bytes]:
 # ---- Records of files: what writers need --------------------------------------------------------
 
 
-def encode_framed(columns: Row | SupportsArrow) -> Generator[EncodedBlock, None, None]:
-    """Encodes columns as the bytes of a TFRecord file, in blocks of some hundred KiB.
+def encode_framed(
+    columns: Row | SupportsArrow, num_threads: int = 1
+) -> Generator[EncodedBlock, None, None]:
+    """Encodes columns as the bytes of a TFRecord file, in blocks of some hundred KiB to a mebibyte.
 
-    A block is valid until the next one is asked for.
+    A block is valid until the next one is asked for. Closing the generator ends its threads.
 
     Raises:
         TypeError, ValueError: As encode_columns.
     """
-    return _framed(_blocks(_batches(columns, True, _TABLE_ROOM), FRAME_ROOM))
+    blocks = _blocks(columns, True, FRAME_ROOM, num_threads)
+    return blocks if num_threads > 1 else _framed(blocks)
 
 
-def encode_framed_in_threads(
-    columns: Row | SupportsArrow, num_threads: int, make: Callable[[memoryview], Made]
-) -> Generator[Made, None, None]:
-    """As encode_framed, by several threads, in blocks of a mebibyte.
-
-    Args:
-        columns: As for encode_columns.
-        num_threads: How many threads.
-        make: Called with the bytes of every block, by the thread that encoded it. What it returns
-            may hold them only until the next block is asked for.
-
-    Returns:
-        A generator of what ``make`` returned, in order. Closing it ends the threads.
-    """
-    batches = _batches(columns, True, _PARALLEL_TABLE_ROOM)
-    return _parallel(batches, num_threads, FRAME_ROOM, lambda block: make(block.frame()))
-
-
-def encode_spans(
-    columns: Row | SupportsArrow, num_threads: int
-) -> Generator[tuple[Array, Array], None, None]:
-    """Encodes columns into blocks of messages without frames.
+def encode_framed_apart(
+    columns: Row | SupportsArrow, num_threads: int, range_bytes: int = 0
+) -> Generator[EncodedBlock, None, None]:
+    """As encode_framed, in blocks that stay valid.
 
     Args:
         columns: As for encode_columns.
-        num_threads: How many threads.
+        num_threads, range_bytes: As for ParallelEncoder.
+    """
+    return _kept_blocks(columns, True, FRAME_ROOM, num_threads, range_bytes)
+
+
+def encode_dealt(
+    columns: Row | SupportsArrow, num_files: int, num_threads: int, for_each: ForEach
+) -> Generator[list[EncodedBlock | None], None, None]:
+    """Encodes columns as the records of several files, which get one each in turn.
+
+    Args:
+        columns: As for encode_columns.
+        num_files, num_threads, for_each: As for DealingEncoder.
 
     Returns:
-        A generator of bytes, uint8 of rank 1, and the spans of the messages in them, uint64 of
-        shape (n, 2). With one thread they are valid until the next ones; with more they have memory
-        of their own. Closing it ends the threads.
+        A generator of parts of all files, in blocks that stay valid.
     """
-    batches = _batches(columns, True, _room(num_threads))
-    if num_threads > 1:
-        return _parallel(batches, num_threads, NO_ROOM, EncodedBlock.copy)
-    return ((block.array, block.spans) for block in _blocks(batches, (0, 0)))
+    encoder = DealingEncoder(num_files, num_threads, for_each)
+    room = _TABLE_ROOM if num_threads == 1 else _PARALLEL_TABLE_ROOM
+    return _dealt(_batches(columns, True, room), encoder)
+
+
+def _dealt(
+    batches: Batches, encoder: DealingEncoder
+) -> Generator[list[EncodedBlock | None], None, None]:
+    with closing(batches):
+        yield from encoder.deal(batches)
 
 
 class FramedRows:

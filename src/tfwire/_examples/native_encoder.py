@@ -2,15 +2,13 @@
 
 from __future__ import annotations
 
-import copy
-from collections.abc import Callable, Generator, Iterator, Sequence
+from collections.abc import Generator, Iterator, Sequence
 from contextlib import closing
-from typing import Any, Generic, NamedTuple, TypeVar
+from typing import Any, NamedTuple, NoReturn
 
 import numpy as np
 
 from tfwire._base.native import check, ffi, lib, new_error, text
-from tfwire._base.parallel_map import Check, ParallelMap
 from tfwire._base.strings import strings_from_spans
 from tfwire._base.text import quoted
 from tfwire._examples.arrow_import import ArrowImport
@@ -54,31 +52,24 @@ class EncodeBuffer:
 
 
 class EncodedBlock(NamedTuple):
-    """Encoded records, valid until the next block is asked for.
+    """Encoded records, valid until the next block is asked for, unless who made it says more.
 
     Attributes:
         memory: That of the EncodeBuffer they were written to.
         length: Their size in bytes, with the room around them.
         spans: Offset and length of each, uint64 of shape (records, 2).
+        tally: Of a block that is records of a file already: their ``tfw_tally *``.
     """
 
     memory: Array
     length: int
     spans: Array
+    tally: Any = None
 
     @property
     def view(self) -> memoryview:
         """The bytes of the records, with the room around them."""
         return self.memory.data[: self.length]
-
-    @property
-    def array(self) -> Array:
-        """As ``view``, uint8 of rank 1."""
-        return self.memory[: self.length]
-
-    def copy(self) -> tuple[Array, Array]:
-        """Copies of the bytes of the records and of ``spans``."""
-        return self.array.copy(), self.spans.copy()
 
     def frame(self) -> memoryview:
         """Makes them records of a file. The block must have FRAME_ROOM."""
@@ -143,111 +134,6 @@ class _Slot:
             first += len(block.spans)
 
 
-# ---- Several threads ---------------------------------------------------------------------------
-
-# Bytes of a block that a thread encodes: every block costs the other threads some waiting for the
-# GIL. Each thread has one, and as many wait for the caller.
-_PARALLEL_BLOCK_SIZE = 1 << 20
-_SAMPLE = 64  # records that show how many fit into a block
-
-Made = TypeVar("Made")
-
-
-class ParallelBlocks(Generic[Made]):
-    """Encodes records as Examples by several threads; the blocks come in order.
-
-    Args:
-        features: The features of all records.
-        num_records: How many records there are.
-        room: FRAME_ROOM or NO_ROOM.
-        make: Called with every block, by the thread that encoded it. What it returns may hold the
-            block's memory only until the next block is asked for.
-    """
-
-    def __init__(
-        self,
-        features: NativeInputs,
-        num_records: int,
-        room: tuple[int, int],
-        make: Callable[[EncodedBlock], Made],
-    ) -> None:
-        self._encoder = _Encoder(features)
-        self._num_records = num_records
-        self._room = room
-        self._make = make
-        self._unused: list[_Slot] = []
-        self._mean = 1  # bytes of a record, as far as known
-
-    def blocks(self, num_threads: int) -> Generator[Made, None, None]:
-        """What ``make`` returned, block by block. Close this generator to end the threads.
-
-        Raises:
-            ValueError: Splits or offsets do not fit their values. The blocks of all records before
-                came.
-        """
-        sample = min(self._num_records, _SAMPLE)
-        if not sample:
-            return
-        slot = self._slot()
-        self._note(slot.block(0, sample))
-        self._unused.append(slot)
-        if self._mean * self._num_records < _PARALLEL_BLOCK_SIZE:
-            num_threads = 1  # it takes no longer than to start a thread
-        with closing(ParallelMap(self._encode, self._ranges(), num_threads)) as units:
-            for slot, made, done, end in units:
-                yield made
-                # What did not fit: later records were longer than those before.
-                for block in slot.blocks(done, end):
-                    self._note(block)
-                    yield self._make(block)
-                self._unused.append(slot)
-
-    def _ranges(self) -> Iterator[tuple[int, int]]:
-        first = 0
-        while first < self._num_records:
-            count = _PARALLEL_BLOCK_SIZE * 15 // 16 // self._mean
-            end = min(self._num_records, first + min(max(1, count), _RECORDS_PER_CALL))
-            yield first, end
-            first = end
-
-    def _encode(self, records: tuple[int, int], check: Check) -> tuple[_Slot, Made, int, int]:
-        first, end = records
-        slot = self._slot()
-        block = slot.block(first, end)
-        self._note(block)
-        return slot, self._make(block), first + len(block.spans), end
-
-    def _note(self, block: EncodedBlock) -> None:
-        self._mean = max(1, block.length // max(1, len(block.spans)))
-
-    def _slot(self) -> _Slot:
-        try:
-            return self._unused.pop()
-        except IndexError:
-            encoder, count = self._encoder.twin(), min(self._num_records, _RECORDS_PER_CALL)
-            return _Slot(encoder, self._room, _PARALLEL_BLOCK_SIZE, count)
-
-
-def encode_whole_in_threads(
-    features: NativeInputs, num_records: int, num_threads: int
-) -> tuple[Array, Array]:
-    """As encode_whole, by several threads."""
-    data, offsets = np.empty(0, np.uint8), np.zeros(num_records + 1, np.int64)
-    first = length = 0
-    encoding = ParallelBlocks(features, num_records, (0, 0), lambda block: block)
-    for block in encoding.blocks(num_threads):
-        count, end = len(block.spans), length + block.length
-        found, ends = block.spans.view(np.int64), offsets[first + 1 :][:count]
-        np.add(found[:, 0], found[:, 1], out=ends)
-        ends += length
-        first += count
-        if end > len(data):
-            data = _grown(data, length, end, first, num_records)
-        data[length:end] = block.view
-        length = end
-    return data[:length], offsets
-
-
 def _grown(data: Array, length: int, end: int, first: int, num_records: int) -> Array:
     """A copy of ``length`` bytes with room for ``end`` and, if the records from number ``first``
     on are as long as those before, for all of them."""
@@ -293,18 +179,9 @@ class _Encoder:
     def __init__(self, features: NativeInputs, lists: NativeInputs | None = None) -> None:
         self._features = features
         self._lists = lists
-        self._begin()
-
-    def _begin(self) -> None:
         self._error = new_error()
         self._done = ffi.new("size_t *")
         self._length = ffi.new("size_t *")
-
-    def twin(self) -> _Encoder:
-        """The same for another thread."""
-        twin = copy.copy(self)
-        twin._begin()
-        return twin
 
     def encode(
         self, first: int, num_records: int, room: tuple[int, int], buffer: Any, spans: Any
@@ -342,17 +219,21 @@ class _Encoder:
             self._error,
         )
         if status < 0 and not self._done[0]:
-            self._raise(status)
+            raise_encoding_error(status, self._error, self._features, self._lists)
         need = self._error.expected if status == lib.TFW_NEED_SPACE else 0
         return self._done[0], self._length[0], need
 
-    def _raise(self, status: int) -> None:
-        error = self._error
-        if error.feature >= 0:
-            of = self._lists if self._lists is not None and error.list else self._features
-            shown = show(of.keys[error.feature].decode("utf-8", "surrogateescape"))
-            raise ValueError(f"{shown}: record {error.record}: {text(error.text)}")
-        check(status, error)
+
+def raise_encoding_error(
+    status: int, error: Any, features: NativeInputs, lists: NativeInputs | None = None
+) -> NoReturn:
+    """Raises what C says of a record that could not be encoded."""
+    if error.feature >= 0:
+        of = lists if lists is not None and error.list else features
+        shown = show(of.keys[error.feature].decode("utf-8", "surrogateescape"))
+        raise ValueError(f"{shown}: record {error.record}: {text(error.text)}")
+    check(status, error)
+    raise AssertionError("a status that is no failure")
 
 
 def native_inputs(inputs: Inputs) -> NativeInputs:

@@ -152,82 +152,44 @@ class Packer:
             records = records[done:]
 
 
-class Payloads:
-    """Payloads that lie in one piece of memory; slices are of the same kind.
+class Framed:
+    """Framed records that lie side by side; slices are of the same kind.
 
     Args:
-        data: uint8 of rank 1.
-        spans: Offset and length of each payload in it, uint64 of shape (n, 2).
+        data: Their bytes.
+        ends: Where each ends.
+        begin: Where the first one begins.
+        tally: Their ``tfw_tally *``, if it is known.
+
+    Attributes:
+        data, tally: As given.
     """
 
-    def __init__(self, data: Array, spans: Array) -> None:
-        self._data = data
-        self._spans = spans
-
-    def __len__(self) -> int:
-        return len(self._spans)
-
-    def __getitem__(self, key: slice) -> Payloads:
-        return Payloads(self._data, self._spans[key])
-
-    def ends(self) -> list[int]:
-        """The end of each record, in bytes, once all are framed one after another."""
-        ends: list[int] = np.cumsum(self._spans[:, 1] + np.uint64(FRAME), dtype=np.uint64).tolist()
-        return ends
-
-    @property
-    def size(self) -> int:
-        """Bytes of their memory, with what lies between them."""
-        return len(self._data)
-
-    def copy(self) -> Payloads:
-        """A copy in memory of its own."""
-        return Payloads(self._data.copy(), self._spans.copy())
+    def __init__(self, data: memoryview, ends: Array, begin: int = 0, tally: Any = None) -> None:
+        self.data, self.tally = data, tally
+        self._ends, self._begin = ends, begin
 
     @classmethod
-    def join(cls, parts: Sequence[Payloads]) -> Payloads:
-        """The payloads of all parts, in order."""
-        spans = np.concatenate([part._spans for part in parts])
-        first = begin = 0
-        for part in parts:
-            spans[first : first + len(part), 0] += np.uint64(begin)
-            first, begin = first + len(part), begin + part.size
-        return cls(np.concatenate([part._data for part in parts]), spans)
+    def of(cls, block: Any) -> Framed:
+        """The records of an EncodedBlock."""
+        spans = block.spans.view(np.int64)
+        ends = spans[:, 0] + spans[:, 1] + lib.TFW_FOOTER_SIZE
+        return cls(block.view, ends, 0, block.tally)
 
-    def framed(self) -> memoryview:
-        """The framed records, in new memory."""
-        spans = np.ascontiguousarray(self._spans)
-        size = int(spans[:, 1].sum(dtype=np.uint64)) + FRAME * len(spans)
-        return pack(
-            ffi.from_buffer("uint8_t[]", self._data),
-            len(self._data),
-            ffi.from_buffer("tfw_span[]", spans),
-            len(spans),
-            size,
-        )
+    def __len__(self) -> int:
+        return len(self._ends)
 
+    def __getitem__(self, key: slice) -> Framed:
+        ends, before = self._ends[key], self._ends[: key.start][-1:]
+        begin = int(before[0]) if len(before) else self._begin
+        size = int(ends[-1]) - begin if len(ends) else 0
+        first = begin - self._begin
+        tally = self.tally if len(ends) == len(self) else None
+        return Framed(self.data[first : first + size], ends, begin, tally)
 
-def joined(blocks: Iterable[Payloads], least: int) -> Iterator[Payloads]:
-    """Joins blocks, each valid until the next is asked for, to blocks of at least this many bytes.
-    The last one may be smaller; it also comes before an error."""
-    parts: list[Payloads] = []
-    size = 0
-    try:
-        for block in blocks:
-            if not parts and block.size >= least:
-                yield block
-                continue
-            parts.append(block.copy())
-            size += block.size
-            if size >= least:
-                yield Payloads.join(parts)
-                parts, size = [], 0
-    except Exception:
-        if parts:
-            yield Payloads.join(parts)
-        raise
-    if parts:
-        yield Payloads.join(parts)
+    def ends(self) -> Array:
+        """Where each ends, in bytes from the first."""
+        return self._ends - self._begin
 
 
 def pack(data: Any, data_len: int, spans: Any, count: int, size: int) -> memoryview:

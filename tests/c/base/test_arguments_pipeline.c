@@ -168,9 +168,59 @@ static void records_by_number_at_the_edges(void) {
     }
 }
 
+static void encoders_at_the_edges(void) {
+    static const int64_t values[2] = {1, 2};
+    const tfw_input in = {.name = "a", .name_len = 1, .kind = TFW_INT64, .count = 1,
+                          .values = values, .value_count = 2, .byte_count = sizeof values};
+    int64_t offsets[3];
+    tfw_encoder *e;
+    tfw_chunk *chunk;
+    CHECK_EQ(TFW_E_ARGUMENT, tfw_encoder_create(NULL, &e, NULL));
+    FOR_EDGES(i) {
+        const tfw_encoder_options usual = {.size = sizeof usual, .num_threads = 1};
+        tfw_encoder_options o[4] = {usual, usual, usual, usual};
+        o[0].size = size_edge(i);
+        o[1].range_bytes = EDGES[i];
+        o[2].num_threads = (uint32_t)EDGES[i] & 1023;
+        o[3].flags = (uint32_t)EDGES[i];
+        for (size_t k = 0; k < 4; k++) {
+            const int status = tfw_encoder_create(&o[k], &e, NULL);
+            CHECK(status == TFW_OK || status == TFW_E_ARGUMENT);
+            CHECK((status == TFW_OK) == (e != NULL));
+            if (e != NULL) {
+                CHECK_EQ(TFW_END, tfw_encoder_next(e, INT32_MAX, &chunk, NULL));
+            }
+            tfw_encoder_free(e);
+        }
+        CHECK_EQ(TFW_OK, tfw_encoder_create(&usual, &e, NULL));
+        CHECK_EQ(TFW_OK, tfw_encoder_take(e, &chunk, NULL));
+        const uint64_t more[4][4] = {{EDGES[i], 0, 1, 1}, {2, EDGES[i], 1, 1},
+                                     {2, 0, EDGES[i], 2}, {2, 0, 1, EDGES[i]}};
+        for (size_t k = 0; k < 4; k++) {
+            const uint64_t *m = more[k];
+            const int status = tfw_encode_more(chunk, &in, 1, m[0], m[1], m[2], m[3], EDGES[i],
+                                               (uint32_t)(k == 0 ? EDGES[i] : 0), NULL);
+            CHECK(status == TFW_OK || status == TFW_E_ARGUMENT);
+        }
+        tfw_chunk_release(chunk);
+        int status = tfw_encoder_begin(e, &in, 1, EDGES[i], NULL);
+        CHECK(status == TFW_OK || status == TFW_E_ARGUMENT);
+        if (status == TFW_OK && (status = tfw_encoder_next(e, -1, &chunk, NULL)) == TFW_OK) {
+            tfw_chunk_release(chunk);
+        }
+        CHECK_EQ(EDGES[i] == 0 ? TFW_END : EDGES[i] <= 2 ? TFW_OK : TFW_E_ARGUMENT, status);
+        CHECK_EQ(TFW_OK, tfw_encoder_gather(e, &in, 1, 2, offsets, NULL));
+        CHECK_EQ(TFW_NEED_SPACE, tfw_encoder_next(e, -1, &chunk, NULL));
+        tfw_encoder_room(e, NULL, 0);
+        CHECK_EQ(TFW_NEED_SPACE, tfw_encoder_next(e, -1, &chunk, NULL));
+        tfw_encoder_free(e);
+    }
+}
+
 int main(void) {
     RUN(records_by_number_at_the_edges);
     RUN(pipelines_at_the_edges);
     RUN(chunks_at_the_edges);
+    RUN(encoders_at_the_edges);
     return check_report("arguments of pipelines");
 }

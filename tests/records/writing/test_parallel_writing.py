@@ -7,6 +7,7 @@ import gzip
 import os
 import threading
 import zlib
+from contextlib import closing
 from pathlib import Path
 
 import numpy as np
@@ -16,7 +17,9 @@ import tfwire as tfw
 from helpers.products import diagonals
 from helpers.threads import nothing_left, threads_of_tfwire, wait_for
 from tfwire._base import system
-from tfwire._examples import native_encoder
+from tfwire._examples import parallel_encoder
+from tfwire._examples.encoder_inputs import inputs_from_columns
+from tfwire._examples.native_encoder import FRAME_ROOM, native_inputs
 
 THREADS = [2, 5]
 COUNT = 700
@@ -47,8 +50,7 @@ columns_of_all_kinds = pytest.mark.parametrize("columns", COLUMNS.values(), ids=
 @pytest.fixture(autouse=True)
 def small_blocks(monkeypatch):
     """Many blocks from few records; no thread and no open file at the end."""
-    monkeypatch.setattr(native_encoder, "_PARALLEL_BLOCK_SIZE", 5000)
-    monkeypatch.setattr(native_encoder, "_SAMPLE", 3)
+    monkeypatch.setattr(parallel_encoder, "_ENCODED_RANGE", 5000)
     with nothing_left():
         yield
 
@@ -274,14 +276,20 @@ def test_wrong_columns_begin_no_thread(tmp_path):
     assert b"" == (tmp_path / "data").read_bytes()
 
 
-def test_memory_does_not_grow_with_the_columns(monkeypatch):
-    """Blocks that were written serve again."""
-    made = []
-    buffer = native_encoder.EncodeBuffer
-    monkeypatch.setattr(
-        native_encoder, "EncodeBuffer", lambda size: made.append(size) or buffer(size)
-    )
-    columns = {"x": np.arange(50_000)}
-    encoding = tfw.encode_columns(columns, bytes_as="column", num_threads=3)
-    assert 50_000 == len(encoding)
-    assert len(made) <= 3 + 1 + 2
+@pytest.mark.parametrize("kept", [0, 4])
+def test_memory_does_not_grow_with_the_columns(kept):
+    """Blocks that were dropped serve again, and those that were kept stay as they are."""
+    count, threads = 50_000, 3
+    inputs, _ = inputs_from_columns({"x": np.arange(count)}, True)
+    expected = tfw.encode_columns({"x": np.arange(count)})
+    encoder = parallel_encoder.ParallelEncoder(threads, FRAME_ROOM)
+    found, places, held = [], set(), []
+    with closing(encoder), closing(encoder.blocks(native_inputs(inputs), count)) as blocks:
+        for block in blocks:
+            places.add(block.memory.ctypes.data)
+            found += block.strings()
+            held = [*held, (block, block.strings())][-kept:] if kept else []
+            assert all(each.strings() == before for each, before in held)
+            del block
+    assert expected == found
+    assert len(places) <= threads + 2 + 1 + kept

@@ -37,9 +37,11 @@ class Sink:
     Attributes:
         crc32c: CRC-32C of the file so far; None where it is the one of the bytes that were written
             to the sink.
+        has_members: Whether bytes can be compressed apart: ``member`` and ``write_member``.
     """
 
     crc32c: int | None = None
+    has_members = False
 
     @abstractmethod
     def write(self, buffers: Sequence[Any]) -> None:
@@ -49,9 +51,9 @@ class Sink:
             OSError: With the file's name.
         """
 
-    def member(self, data: Any) -> bytes | None:
-        """Compresses bytes for ``write_member``, in any thread. None: call ``write`` with them."""
-        return None
+    def member(self, data: Any) -> bytes:
+        """Compresses bytes for ``write_member``, in any thread."""
+        raise NotImplementedError
 
     def write_member(self, member: bytes) -> None:
         """Writes what ``member`` returned."""
@@ -400,7 +402,8 @@ class DeflatedSink(Sink):
         self._sink = sink
         self._deflater, self._flush_mode, self._new_member = compressor
         self._begun = False  # True: the stream holds bytes
-        self._has_members = False
+        self._wrote_members = False
+        self.has_members = self._new_member is not None
 
     def write(self, buffers: Sequence[Any]) -> None:
         self._begun = True
@@ -409,9 +412,8 @@ class DeflatedSink(Sink):
             pieces.append(self._deflater.flush(self._flush_mode))
         self._write_compressed([piece for piece in pieces if piece])
 
-    def member(self, data: Any) -> bytes | None:
-        if self._new_member is None:
-            return None
+    def member(self, data: Any) -> bytes:
+        assert self._new_member is not None
         deflater = self._new_member()
         return b"".join([deflater.compress(data), deflater.flush()])
 
@@ -421,7 +423,7 @@ class DeflatedSink(Sink):
         if self._begun:
             pieces.insert(0, self._deflater.flush(zlib.Z_FINISH))
             self._deflater, self._begun = self._new_member(), False
-        self._has_members = True
+        self._wrote_members = True
         self._write_compressed(pieces)
 
     def _write_compressed(self, pieces: list[bytes]) -> None:
@@ -444,7 +446,7 @@ class DeflatedSink(Sink):
 
     def close(self) -> None:
         try:
-            if self._begun or not self._has_members:
+            if self._begun or not self._wrote_members:
                 self._write_compressed([self._deflater.flush(zlib.Z_FINISH)])
         except BaseException:
             self._sink.discard()

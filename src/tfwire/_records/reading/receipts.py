@@ -179,9 +179,9 @@ class Tally:
         """Adds a verified record by the CRC-32C and the length of its payload."""
         lib.tfw_tally_record(self.native, crc, length)
 
-    def add(self, other: Tally, size: int) -> None:
-        """Adds what another tally holds, which began with nothing: ``size`` bytes of a file."""
-        total, more = self.native, other.native
+    def add(self, more: Any, size: int) -> None:
+        """Adds a ``tfw_tally *`` of ``size`` bytes of a file, which began with nothing."""
+        total = self.native
         total.records += more.records
         total.payload_bytes = (total.payload_bytes + more.payload_bytes) % _MODULUS
         total.hash = (total.hash + more.hash) % _MODULUS

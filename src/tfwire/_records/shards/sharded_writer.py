@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
-from concurrent.futures import ThreadPoolExecutor
+from concurrent.futures import Future, ThreadPoolExecutor, wait
 from contextlib import closing
-from itertools import starmap
 from threading import Semaphore
 from typing import Any
 
@@ -21,7 +20,7 @@ from tfwire._base.arguments import boolean, integer, size_in_bytes
 from tfwire._base.errors import copied, public
 from tfwire._records.files.compression import either_word
 from tfwire._records.files.urls import ObjectPath, with_storage_options
-from tfwire._records.frames import Payloads, as_record, as_records, chunks, ends_of_payloads, joined
+from tfwire._records.frames import Framed, as_record, as_records, chunks, ends_of_payloads
 from tfwire._records.reading.receipts import Receipt
 from tfwire._records.shards.shard_files import (
     LocalShards,
@@ -30,12 +29,10 @@ from tfwire._records.shards.shard_files import (
     names_of_shards,
     some_names_of_shards,
 )
-from tfwire._records.writing.writer import TFRecordWriter, write_payloads
+from tfwire._records.writing.writer import TFRecordWriter, write_framed
 from tfwire._records.writing.writer_base import WriterBase
 
 _MAX_TASKS = 8  # tasks that may wait for a thread, some hundred KiB of records each
-# Bytes of columns to have for each of many shards: opening its file takes as long as encoding them.
-_BYTES_PER_SHARD = 1 << 14
 
 
 @public
@@ -198,42 +195,56 @@ class ShardedWriter(WriterBase):
             >>> writer.num_records
             3
         """
-        from tfwire._examples.encode import encode_spans
+        from tfwire._examples.encode import encode_dealt, encode_framed_apart
 
-        with closing(encode_spans(columns, self._num_threads)) as blocks:
-            least = _BYTES_PER_SHARD * (self._num_shards or 0)
-            for payloads in joined(starmap(Payloads, blocks), least):
-                self._run(self._distribute, payloads)
+        if self._num_shards is None:
+            with closing(encode_framed_apart(columns, self._num_threads)) as blocks:
+                for block in blocks:
+                    self._run(self._distribute, Framed.of(block))
+            return
+        for_each = self._workers.for_each
+        with closing(encode_dealt(columns, self._num_shards, self._num_threads, for_each)) as dealt:
+            for parts in dealt:
+                self._run(self._write_parts, parts)
 
-    def _distribute(self, payloads: Sequence[bytes] | Payloads) -> None:
+    def _distribute(self, records: Sequence[bytes] | Framed) -> None:
         self._check()
-        if self._shard_size is None:
-            self._write_round_robin(payloads)
-        else:
-            self._fill_in_turn(payloads, self._shard_size)
-        self.num_records += len(payloads)
+        if self._shard_size is not None:
+            self._fill_in_turn(records, self._shard_size)
+        elif not isinstance(records, Framed):
+            self._write_round_robin(records)
+        self.num_records += len(records)
+
+    def _write_parts(self, parts: Sequence[Any]) -> None:
+        """Writes the EncodedBlocks of records that were dealt out to all files, or None."""
+        self._check()
+        count = len(self._writers)
+        for i, part in enumerate(parts):
+            if part is not None:
+                self._submit((self.num_records + i) % count, Framed.of(part))
+        self.num_records += sum(len(part.spans) for part in parts if part is not None)
 
     def _fail(self, failure: Exception) -> None:
         super()._fail(failure)
         self._workers.fail(failure)
 
-    def _write_round_robin(self, payloads: Sequence[bytes] | Payloads) -> None:
+    def _write_round_robin(self, payloads: Sequence[bytes]) -> None:
         """Writes one record to every file in turn."""
         count = len(self._writers)
         for i in range(min(count, len(payloads))):
             self._submit((self.num_records + i) % count, payloads[i::count])
 
-    def _submit(self, number: int, payloads: Sequence[bytes] | Payloads) -> None:
+    def _submit(self, number: int, records: Sequence[bytes] | Framed) -> None:
         """Has records written to a file."""
         writer = self._writers[number]
-        if isinstance(payloads, Payloads):
-            self._workers.submit(number, write_payloads, writer, payloads)
+        if isinstance(records, Framed):
+            self._workers.submit(number, write_framed, writer, records)
         else:
-            self._workers.submit(number, writer.write_many, payloads)
+            self._workers.submit(number, writer.write_many, records)
 
-    def _fill_in_turn(self, payloads: Sequence[bytes] | Payloads, shard_size: int) -> None:
+    def _fill_in_turn(self, records: Sequence[bytes] | Framed, shard_size: int) -> None:
         """Writes records to the last file; when it is full, to a new one."""
-        ends = payloads.ends() if isinstance(payloads, Payloads) else ends_of_payloads(payloads)
+        ends: Any = records.ends() if isinstance(records, Framed) else ends_of_payloads(records)
         begin = 0
         for chosen in in_turn(ends, self._filled, shard_size):
             number = len(self._writers) - 1
@@ -241,9 +252,10 @@ class ShardedWriter(WriterBase):
                 self._workers.submit(number, self._complete, number)
                 self._open_next()
             else:
-                self._submit(number, payloads[chosen])
-                self._filled += ends[chosen.stop - 1] - begin
-                begin = ends[chosen.stop - 1]
+                self._submit(number, records[chosen])
+                end = int(ends[chosen.stop - 1])
+                self._filled += end - begin
+                begin = end
 
     def _open_next(self) -> None:
         known = self._num_shards is not None
@@ -384,6 +396,36 @@ class _ShardThreads:
         thread = number % len(self._pools)
         self._free[thread].acquire()
         self._pools[thread].submit(self._run, thread, task, arguments)
+
+    def for_each(self, count: int, function: Callable[[int], None]) -> None:
+        """Calls a function with the numbers of files below a count, each in the thread of its file
+        and after the tasks of that. No call is running when this returns or raises.
+
+        Raises:
+            Exception: Raised by a task, or a call.
+        """
+        self._check()
+        if not self._pools:
+            self._call(function, range(count))
+            return
+        futures: list[Future[None]] = []
+        try:
+            for thread, pool in enumerate(self._pools):
+                numbers = range(thread, count, len(self._pools))
+                futures.append(pool.submit(self._call, function, numbers))
+            wait(futures)
+        except RuntimeError:  # closed meanwhile
+            self._check()
+            raise
+        finally:
+            wait(futures)  # also after an interrupt
+        for future in futures:
+            future.result()
+
+    @staticmethod
+    def _call(function: Callable[[int], None], numbers: Iterable[int]) -> None:
+        for number in numbers:
+            function(number)
 
     def wait(self) -> None:
         """Waits until all tasks are done.

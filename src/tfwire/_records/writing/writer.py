@@ -7,20 +7,19 @@ import math
 import operator
 from collections.abc import Iterable, Mapping, Sequence
 from contextlib import closing
-from functools import partial
 from itertools import chain
-from typing import Any, NamedTuple
+from typing import Any
 
 from tfwire._base.aliases import CompressionType, Output, Record, Row, StorageOptions, SupportsArrow
 from tfwire._base.arguments import boolean, integer
 from tfwire._base.errors import public
-from tfwire._records.files.byte_sinks import Sink
+from tfwire._base.parallel_map import Check, ParallelMap
 from tfwire._records.files.compression import either_word
 from tfwire._records.files.urls import ObjectPath, with_storage_options
 from tfwire._records.frames import (
     FRAME,
+    Framed,
     Packer,
-    Payloads,
     as_record,
     as_records,
     chunks,
@@ -37,28 +36,10 @@ _COLLECTED_BYTES = 1 << 18  # before they are framed and written
 # A chunk with at least this many rows or records is written directly; a smaller one is collected.
 _MANY_ROWS = 64
 _MANY_RECORDS = 1024
+# Bytes of a compressed member, before it is compressed.
+_MEMBER_BYTES = 1 << 20
 # Payloads of at least this mean length are not copied: writev takes header, payload and footer.
 _LONG_MEAN_BYTES = 1 << 14
-
-
-class _Prepared(NamedTuple):
-    """A block of framed records that another thread made ready to be written.
-
-    Attributes:
-        block: Its bytes.
-        tally: What they add up to.
-        member: The bytes compressed, if they are written so.
-    """
-
-    block: memoryview
-    tally: Tally
-    member: bytes | None
-
-    @classmethod
-    def of(cls, sink: Sink, block: memoryview) -> _Prepared:
-        tally = Tally()
-        tally.add_block(block, len(block))
-        return cls(block, tally, sink.member(block))
 
 
 @public
@@ -93,9 +74,10 @@ class TFRecordWriter(WriterBase):
             file that it replaces, and its owner if the process may set that.
         index: Save a RecordIndex beside the file once it is complete. Its offsets are noted during
             writing: nothing is read again but a few samples. Excludes ``append``.
-        num_threads: How many threads ``write_columns`` uses, beside the caller's, to encode and
-            checksum, and with GZIP to compress: each mebibyte of records is then a gzip member of
-            its own. The records, their order and the bytes of other files do not depend on it.
+        num_threads: How many threads ``write_columns`` uses to encode and checksum, the caller's
+            included; with GZIP, so many compress: each mebibyte of records is then a gzip member of
+            its own. The records, their order and the bytes of other files do not depend on it. One
+            plain file gains 1.6 times at most: the system writes into a file in one thread.
         storage_options: fsspec's options of the filesystem of a URL.
 
     Raises:
@@ -210,18 +192,30 @@ class TFRecordWriter(WriterBase):
                 table before the faulty one may have been written.
             OSError: Writing failed, now or before, or the table's stream did.
         """
-        from tfwire._examples.encode import encode_framed, encode_framed_in_threads
+        from tfwire._examples.encode import encode_framed
 
         self._run(self._write_pending)
-        if self._num_threads == 1:
-            with closing(encode_framed(columns)) as encoded:
-                for block in encoded:
-                    self._run(self._write_block, block.view)
+        if self._num_threads > 1 and self._sink.has_members:
+            self._write_members(columns)
             return
-        prepare, threads = partial(_Prepared.of, self._sink), self._num_threads
-        with closing(encode_framed_in_threads(columns, threads, prepare)) as blocks:
-            for prepared in blocks:
-                self._run(self._write_block, *prepared)
+        with closing(encode_framed(columns, self._num_threads)) as blocks:
+            for block in blocks:
+                self._run(self._write_block, block.view, block.tally)
+
+    def _write_members(self, columns: Row | SupportsArrow) -> None:
+        """Writes columns as compressed members. Compressing takes nearly all of the time, so one
+        thread at a time encodes."""
+        from tfwire._examples.encode import encode_framed_apart
+
+        def compressed(block: Any, check: Check) -> tuple[Any, bytes]:
+            return block, self._sink.member(block.view)
+
+        with (
+            closing(encode_framed_apart(columns, 1, _MEMBER_BYTES)) as blocks,
+            ParallelMap(compressed, blocks, self._num_threads) as members,
+        ):
+            for block, member in members:
+                self._run(self._write_block, block.view, block.tally, member)
 
     def _write_rows(self, encode: Any, rows: Sequence[Any]) -> None:
         """Writes rows, encoded and framed at once."""
@@ -321,10 +315,20 @@ class TFRecordWriter(WriterBase):
             done += 1
         return done
 
+    def _write_framed(self, records: Framed) -> None:
+        self._write_pending()
+        self._write_block(records.data, records.tally)
+
     def _write_block(
-        self, block: memoryview, tally: Tally | None = None, member: bytes | None = None
+        self, block: memoryview, tally: Any = None, member: bytes | None = None
     ) -> None:
-        """Writes framed records; those of a _Prepared with what is known of them."""
+        """Writes framed records.
+
+        Args:
+            block: Their bytes.
+            tally: Their ``tfw_tally *``, if it is known.
+            member: The bytes compressed, to be written so.
+        """
         self._check()
         try:
             if member is None:
@@ -456,10 +460,9 @@ class TFRecordWriter(WriterBase):
         return f"<TFRecordWriter {self._path!r}{' closed' if self._closed else ''}>"
 
 
-def write_payloads(writer: TFRecordWriter, payloads: Payloads) -> None:
-    """Writes payloads that lie in one piece of memory, for a writer of several files."""
-    writer._run(writer._write_pending)
-    writer._run(writer._write_block, payloads.framed())
+def write_framed(writer: TFRecordWriter, records: Framed) -> None:
+    """Writes framed records, for a writer of several files."""
+    writer._run(writer._write_framed, records)
 
 
 def write_records(
