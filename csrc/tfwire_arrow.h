@@ -119,8 +119,8 @@ TFW_API int tfw_arrow_array_create(const tfw_arrow_layout *layout, tfw_columns *
 /* The same of records [first, first + count) of a pipeline's chunk. The pipeline has the layout's
  * schemas and TFW_PIPELINE_NOTE_ABSENT. The array keeps the memory of the columns, each its own,
  * and needs neither chunk nor pipeline. With TFW_ARROW_POSITIONS the pipeline has
- * TFW_PIPELINE_POSITIONS, and names are those of its paths, UTF-8 that ends with 0. error->record
- * counts from first; *out_place is where that record is. */
+ * TFW_PIPELINE_POSITIONS, and names are those of its files from the one in which the chunk begins
+ * on, UTF-8 that ends with 0. error->record counts from first; *out_place is where it is. */
 TFW_API int tfw_arrow_chunk_create(const tfw_arrow_layout *layout, const struct tfw_chunk *chunk,
                                    uint64_t first, uint64_t count, const char *const *names,
                                    struct ArrowArray **out_array, struct tfw_place *out_place,

@@ -125,10 +125,11 @@ void tfwi_places_free(tfwi_places *places) {
     tfw_free(places->offsets.of);
 }
 
-tfw_arrow_positions tfwi_places_of(const tfwi_places *places, const char *const *names) {
+tfw_arrow_positions tfwi_places_of(const tfwi_places *places, const char *const *names,
+                                   uint64_t first_name) {
     tfw_arrow_positions positions = {.size = sizeof positions};
     if (places->count != 0) {
-        positions.paths = names + places->first_file;
+        positions.paths = names + (places->first_file - first_name);
         positions.path_count = (size_t)places->files.of[places->count - 1] + 1;
         positions.files = places->files.of;
         positions.numbers = places->numbers.of;
@@ -185,7 +186,7 @@ int tfw_arrow_chunk_create(const tfw_arrow_layout *layout, const tfw_chunk *chun
     if (good && (layout->flags & TFW_ARROW_POSITIONS) != 0) {
         good = tfwi_places_add(&places, chunk, first, count);
     }
-    const tfw_arrow_positions positions = tfwi_places_of(&places, names);
+    const tfw_arrow_positions positions = tfwi_places_of(&places, names, chunk->begin.file);
     int status = good ? tfwi_export_chunk(layout, chunk, first, count, &positions, array, &found)
                       : tfwi_fail(&found, TFW_E_MEMORY, "out of memory");
     tfwi_places_free(&places);

@@ -19,8 +19,9 @@ typedef struct tfwi_places {
 bool tfwi_places_add(tfwi_places *places, const tfw_chunk *chunk, uint64_t first, uint64_t count);
 void tfwi_places_free(tfwi_places *places);
 
-/* The same as positions; names: of all files of the pipeline. */
-tfw_arrow_positions tfwi_places_of(const tfwi_places *places, const char *const *names);
+/* The same as positions; names: of the pipeline's files from number first_name on. */
+tfw_arrow_positions tfwi_places_of(const tfwi_places *places, const char *const *names,
+                                   uint64_t first_name);
 
 /* Records [first, first + count) of a chunk of the layout's schemas as an array, which keeps their
  * columns but not the chunk. Fails as tfw_arrow_array_create, with error->record counted from
