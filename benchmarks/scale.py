@@ -30,6 +30,7 @@ import numpy as np
 import tfwire as tfw
 import workloads
 from table import lines, machine
+from tfwire.arrow import open_reader
 
 DOCUMENT = Path(__file__).resolve().parents[1] / "docs" / "benchmarks.md"
 BEGIN, END = "<!-- scale -->\n", "<!-- /scale -->\n"
@@ -100,6 +101,10 @@ def parse(parser: Any, paths: Any, batch_size: int, num_threads: int) -> int:
     return drain(parser.parse_file(paths, batch_size, num_threads=num_threads))
 
 
+def to_arrow(path: Path, spec: Any, num_threads: int) -> int:
+    return drain(open_reader(path, spec, num_threads=num_threads))
+
+
 def verify(paths: list[Path], num_threads: int) -> int:
     return drain(tfw.verify_files(paths, num_threads=num_threads))
 
@@ -154,6 +159,7 @@ def cases_of(name: str, own: Files, folder: Path) -> Iterator[Case]:
     parser, paths, columns = tfw.Parser(own.spec, bytes_as="column"), own.many(), own.work.columns
     size, written = os.path.getsize(own.one), own.work.size
     gzipped = partial(parse, parser, own.many(".gz"), BATCHES[name])
+    yield Case(f"one file to Arrow, {name}", partial(to_arrow, own.one, own.spec), size)
     yield Case(f"16 gzip files to columns, {name}", gzipped, size)
     yield Case(f"exact shuffle to columns, {name}", partial(exact_shuffle, paths, own.spec), size)
     yield Case(

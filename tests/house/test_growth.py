@@ -47,7 +47,7 @@ def test_scale(only):
     words = "--quick", "--size=0.05", "--runs=1", "--threads=1,2"
     header, _, *rows = rows_of(output_of_python(SCALE, *words, only))
     assert ["operation, workload", "GB/s", "2 threads", "2 processes"] == header
-    assert (5 if only == "to columns, W1" else 34) == len(rows)
+    assert (5 if only == "to columns, W1" else 36) == len(rows)
     for name, *figures in rows:
         given = 3 if name.startswith("one file to columns") else 2
         assert all(float(figure) >= 0 for figure in figures[:given]), name

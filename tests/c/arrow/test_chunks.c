@@ -58,8 +58,8 @@ static void check_chunk(const tfw_arrow_layout *layout, const tfw_chunk *chunk,
         struct ArrowArray *array;
         tfw_place place;
         count = info.records - first < batch_size ? info.records - first : batch_size;
-        CHECK_EQ(TFW_OK, tfw_arrow_chunk_create(layout, chunk, first, count, names + info.begin.file,
-                                                &array, &place, NULL));
+        CHECK_EQ(TFW_OK, tfw_arrow_chunk_create(layout, chunk, first, count,
+                                                names + info.begin.file, &array, &place, NULL));
         CHECK_EQ(count, array->length);
         check_records(array, *done);
         check_values(array, *done);
