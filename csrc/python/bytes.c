@@ -4,6 +4,9 @@
 
 #ifdef TFW_PYTHON
 
+#include "records/cache.h"
+#include "records/indexed.h"
+
 enum { TFWI_RECORD_ROOM = 1 << 15 }; /* for a record that is read by itself, on the stack */
 
 /* ---- Made ----------------------------------------------------------------------------------- */
@@ -58,28 +61,53 @@ PyObject *tfwi_bytes_of_offsets(PyObject *module, tfwi_arguments args, Py_ssize_
     return list;
 }
 
-/* fd, offset, size: the payload of the record that takes these bytes of a file, verified. None: it
- * is longer than the room for it, does not verify, or cannot be read. */
+/* The payload of a record in the cache of its file, verified; NULL, or an error: see below. */
+static PyObject *bytes_of_cached(const tfw_indexed_file *file, tfwi_extent e) {
+    const uint8_t *record;
+    tfw_error found;
+    int status = TFW_NEED_INPUT;
+    Py_BEGIN_ALLOW_THREADS
+    record = tfwi_cache_find(file->cache, file->fd, (uint64_t)e.begin, (uint64_t)e.size);
+    if (record != NULL) {
+        status = tfwi_verify_extent(record, e.size, (uint64_t)e.size, &found);
+    }
+    Py_END_ALLOW_THREADS
+    return status != TFW_OK ? NULL
+                            : PyBytes_FromStringAndSize((const char *)record + TFW_HEADER_SIZE,
+                                                        (Py_ssize_t)(e.size - TFWI_FRAME_SIZE));
+}
+
+/* file, number: the payload of a record of a tfw_indexed_file, verified. None: it is longer than
+ * the room for it, does not verify, or cannot be read. */
 PyObject *tfwi_bytes_of_record(PyObject *module, tfwi_arguments args, Py_ssize_t arg_count) {
     uint8_t room[TFWI_RECORD_ROOM];
-    const int32_t fd = (int32_t)PyLong_AsLong(args[0]);
-    const uint64_t offset = PyLong_AsUnsignedLongLong(args[1]);
-    const size_t size = tfwi_size(args[2]);
+    const tfw_indexed_file *file = tfwi_address(args[0]);
+    const size_t number = tfwi_size(args[1]);
     int status = TFW_NEED_SPACE;
     (void)module, (void)arg_count;
     if (PyErr_Occurred() != NULL) {
         return NULL;
     }
-    if (size <= sizeof room) {
+    if (number >= file->count) {
+        Py_RETURN_NONE;
+    }
+    const tfwi_extent e = tfwi_extent_of(file->offsets, (int64_t)number);
+    if (file->cache != NULL && e.size != 0) {
+        PyObject *found = bytes_of_cached(file, e);
+        if (found != NULL || PyErr_Occurred() != NULL) {
+            return found;
+        }
+    }
+    if (e.size != 0 && (uint64_t)e.size <= sizeof room) {
         Py_BEGIN_ALLOW_THREADS
-        status = tfw_read_record(fd, offset, size, room);
+        status = tfw_read_record(file->fd, (uint64_t)e.begin, (size_t)e.size, room);
         Py_END_ALLOW_THREADS
     }
     if (status != TFW_OK) {
         Py_RETURN_NONE;
     }
     return PyBytes_FromStringAndSize((const char *)room + TFW_HEADER_SIZE,
-                                     (Py_ssize_t)(size - TFW_HEADER_SIZE - TFW_FOOTER_SIZE));
+                                     (Py_ssize_t)(e.size - TFWI_FRAME_SIZE));
 }
 
 /* ---- Made one by one ------------------------------------------------------------------------ */

@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 import tfwire as tfw
-from tfwire._base.native import address, ffi, objects
+from tfwire._base.native import address, ffi, lib, objects
 from tfwire._base.strings import spans_of_bytes
 
 DATA = np.arange(256, dtype=np.uint8)
@@ -146,18 +146,33 @@ def test_names_beyond_those_that_are_remembered():
     assert all(a is b for a, b in zip(*map(sorted, (shared[0], shared[2])), strict=True))
 
 
-def test_a_record_is_read_whole_or_not_at_all(tmp_path):
-    payload = bytes(range(100))
+@pytest.mark.parametrize("is_cached", [False, True])
+def test_a_record_is_read_whole_or_not_at_all(tmp_path, is_cached):
+    payload, long = bytes(range(100)), bytes(1 << 15)
     path = tmp_path / "a"
-    tfw.write_records(path, [payload, bytes(1 << 15)])
-    with path.open("rb") as file:
-        fd = file.fileno()
-        assert payload == objects.tfw_read_record(fd, 0, 116)
-        for other in [(0, 115), (1, 116), (0, 117), (0, 0), (116, (1 << 15) + 16), (1 << 40, 116)]:
-            assert objects.tfw_read_record(fd, *other) is None
+    tfw.write_records(path, [payload, long])
+    places = [(0, 116), (0, 115), (1, 117), (0, 117), (0, 0), (1 << 40, (1 << 40) + 116), (-1, 115)]
+    offsets = np.array([*places, (116, 116 + 16 + (1 << 15))], np.int64).ravel()
+    native = ffi.new("tfw_indexed_file *")
+    native.offsets, native.count = ffi.from_buffer("int64_t[]", offsets), len(offsets) - 1
+    if is_cached:
+        out = ffi.new("tfw_cache **")
+        assert lib.TFW_OK == lib.tfw_cache_create(path.stat().st_size, out, ffi.NULL)
+        native.cache = cache = ffi.gc(out[0], lib.tfw_cache_free)
+    file = int(ffi.cast("uintptr_t", native))
+    with path.open("rb") as opened:
+        native.fd = opened.fileno()
+        found = [objects.tfw_read_record(file, 2 * i) for i in range(len(places) + 1)]
+        # One that is longer than the room for it is given out of a cache.
+        assert [payload, *[None] * (len(places) - 1), long if is_cached else None] == found
+        assert objects.tfw_read_record(file, len(offsets) - 1) is None
         with pytest.raises(OverflowError):
-            objects.tfw_read_record(fd, -1, 116)
-    assert objects.tfw_read_record(-1, 0, 116) is None
+            objects.tfw_read_record(file, -1)
+    native.fd = -1
+    assert (payload if is_cached else None) == objects.tfw_read_record(file, 0)
+    if is_cached:
+        native.cache = ffi.NULL
+        del cache
 
 
 def held_by(call):

@@ -317,6 +317,8 @@ class TFRecordDataset(Dataset[bytes]):
             order, so that each has other files in every epoch. Not together with ``indexed``:
             :meth:`shuffle` is exact then.
         seed: Of the order of the files, which is the same in every process and on every machine.
+        cache_bytes: With ``indexed``, as for TFRecordFiles: what is read stays in memory, for later
+            epochs, too. Each process has memory of its own.
         storage_options: fsspec's options of the filesystem of URLs.
 
     Raises:
@@ -345,6 +347,7 @@ class TFRecordDataset(Dataset[bytes]):
         max_record_size: int | None = 2**30,
         shuffle_files: bool = False,
         seed: int = 0,
+        cache_bytes: int = 0,
         options: DetectedCompressionType = None,
         storage_options: StorageOptions = None,
     ) -> None:
@@ -363,6 +366,8 @@ class TFRecordDataset(Dataset[bytes]):
             if cycle < 1 and cycle != -1:
                 raise ValueError(f"num_parallel_reads must be at least 1, or -1, found {cycle}")
         indexed = boolean("indexed", indexed)
+        if integer("cache_bytes", cache_bytes, 0) and not indexed:
+            raise ValueError("cache_bytes needs indexed=True")
         shuffle_files, seed = boolean("shuffle_files", shuffle_files), integer("seed", seed)
         order = seed if shuffle_files else None
         stage: Stage = element_sources.Records(paths, compression_type, cycle, order, **reading)
@@ -375,7 +380,7 @@ class TFRecordDataset(Dataset[bytes]):
                 )
             from tfwire._records.index.random_access import TFRecordFiles
 
-            files = TFRecordFiles(paths)
+            files = TFRecordFiles(paths, cache_bytes=cache_bytes)
             stage = indexed_records.IndexedRecords(files, range(len(files)))
         super().__init__(stage, "TFRecordDataset")
 

@@ -13,7 +13,7 @@ import numpy as np
 from tfwire._base import system
 from tfwire._base.errors import record_error
 from tfwire._base.iterator_threads import is_waited_for, turn_at
-from tfwire._base.native import ffi, lib, new_error, objects
+from tfwire._base.native import address, create, ffi, lib, new_error, objects
 from tfwire._base.strings import strings_from_spans
 from tfwire._records.files.byte_sources import FileSource, read_at
 from tfwire._records.files.paths import Path
@@ -51,6 +51,7 @@ class FileAccess:
         source: The file. It is closed when this object and all its calls have ended.
         offsets: Of all records, and the end of the last.
         known: True if the offsets were found in this very file.
+        cache: A ``tfw_cache *`` for the file, or None.
 
     Attributes:
         at_once: How many records to ask for at a time when all are read.
@@ -58,30 +59,44 @@ class FileAccess:
 
     at_once = RECORDS_PER_FETCH
 
-    def __init__(self, source: FileSource, offsets: Array, known: bool = False) -> None:
+    def __init__(
+        self, source: FileSource, offsets: Array, known: bool = False, cache: Any = None
+    ) -> None:
         self._source = source
         self._layout = FileLayout(source, offsets, known)
         self._path: Path = source.path or ""
         self._array = offsets
         self._offsets = offsets.data  # a memoryview: its items cost half of an array's
+        self._cache = cache
+        self._native = ffi.new("tfw_indexed_file *")
+        self._native.offsets = ffi.from_buffer("int64_t[]", offsets)
+        self._native.count, self._native.fd = len(offsets) - 1, source.fd
+        self._native.cache = ffi.NULL if cache is None else cache
+        self._address = address(self._native)
         self._spare: list[tuple[Array, Array]] = []  # buffers not in use
         np.empty(_KEPT_BY_HEAP // 2, np.uint8)  # freed at once
 
     def one(self, number: int) -> bytes:
         """One record, verified."""
-        fd, offsets = self._source.fd, self._offsets
-        begin, end = offsets[number], offsets[number + 1]
+        payload: bytes | None = _read_record(self._address, number)
+        if payload is not None and number < self._layout.checked:
+            return payload
+        return self._unusual(number, payload)
+
+    def _unusual(self, number: int, payload: bytes | None) -> bytes:
+        """One record, which may be another one, or was not read so far."""
+        if payload is not None:
+            self._check_number(number)
+            return payload
+        begin, end = self._offsets[number], self._offsets[number + 1]
         length = end - begin - FRAME
         if length < 0 or begin < 0:  # somebody has changed the offsets
             raise stale_at(self._path, number, "no record has its offsets")
-        if length >= _LONG_PAYLOAD_BYTES:
-            return self._long(number, begin, end)
-        payload: bytes | None = _read_record(fd, begin, end - begin)
-        if payload is None:
-            return self._reread(number)
-        if number >= self._layout.checked:
-            self._check_number(number)
-        return payload
+        return (
+            self._long(number, begin, end)
+            if length >= _LONG_PAYLOAD_BYTES
+            else self._reread(number)
+        )
 
     def _long(self, number: int, begin: int, end: int) -> bytes:
         """A long record, read to where it stays."""
@@ -109,8 +124,7 @@ class FileAccess:
         count = len(self._array) - 1
         if self._layout.checked < count and self._layout.first_wrong(count - 1) is not None:
             return False
-        native.offsets, native.count = ffi.from_buffer("int64_t[]", self._array), count
-        native.fd = self._source.fd
+        native[0] = self._native[0]
         return True
 
     def again(self) -> FileAccess:
@@ -119,6 +133,9 @@ class FileAccess:
 
     def many(self, numbers: Array) -> Iterator[Sequence[bytes]]:
         """Records in increasing order of their numbers, verified, in pieces of some 100 KiB."""
+        if self._cache is not None:
+            yield list(map(self.one, numbers.tolist()))
+            return
         sizes = self._array[numbers + 1] - self._array[numbers]
         if len(numbers) and sizes.mean() >= _LONG_PAYLOAD_BYTES:
             yield from ([self.one(number)] for number in numbers.tolist())
@@ -184,6 +201,14 @@ class FileAccess:
         if wrong is not None:
             text = f"record {wrong} is of another length than the index says"
             raise stale_at(self._path, number, text, self._offsets[number])
+
+
+def new_cache(size: int) -> Any:
+    """A ``tfw_cache *`` for a file of this size; None if there is no room for one."""
+    try:
+        return ffi.gc(create(lib.tfw_cache_create, "tfw_cache", size), lib.tfw_cache_free)
+    except MemoryError:
+        return None
 
 
 def _new_room(size: int) -> tuple[Array, Array]:

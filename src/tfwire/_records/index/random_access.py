@@ -23,7 +23,7 @@ from tfwire._records.files.byte_sources import FileSource
 from tfwire._records.files.paths import Path, absolute
 from tfwire._records.files.urls import ObjectPath
 from tfwire._records.index.index_files import indexed_path, indexed_paths, open_indexed
-from tfwire._records.index.local_records import FileAccess, StreamAccess
+from tfwire._records.index.local_records import FileAccess, StreamAccess, new_cache
 from tfwire._records.index.offset_checks import check_index
 from tfwire._records.index.record_index import RecordIndex
 from tfwire._records.index.remote_records import RemoteAccess
@@ -173,6 +173,11 @@ class TFRecordFile(_Records):
         path: A regular file, or a URL.
         index: A RecordIndex, or the path of a saved one; None: the one saved beside the file if it
             fits the file, else one is built in memory.
+        cache_bytes: What is read of the file stays in memory, if it takes no more bytes than these:
+            reading it again costs no call of the system. 0: nothing stays. It pays where records
+            are read more than once, or in random order, and are short, and memory is not short: the
+            system keeps the same bytes, too. What was read counts, also if the file changes. A
+            compressed file, and an object, are not kept.
         storage_options: fsspec's options of the filesystem of URLs.
 
     Attributes:
@@ -196,17 +201,21 @@ class TFRecordFile(_Records):
         path: AnyPath,
         index: RecordIndex | AnyPath | None = None,
         *,
+        cache_bytes: int = 0,
         storage_options: StorageOptions = None,
     ) -> None:
+        self._cache_bytes = integer("cache_bytes", cache_bytes, 0)
         self.path: Path = (path := indexed_path("path", path, storage_options))
         if index is None:
             index = _fresh_index(path, Markers())
         elif not isinstance(index, RecordIndex):
             index = RecordIndex.load(path, indexed_path("index", index, storage_options))
         self.index: RecordIndex = index
-        self._begin(open_indexed(path))
+        self._begin(open_indexed(path), self._cache_bytes)
 
-    def _begin(self, source: FileSource | RemoteFile) -> None:
+    def _begin(
+        self, source: FileSource | RemoteFile, cache_bytes: int = 0, cache: Any = None
+    ) -> None:
         index = self.index
         # An attribute, which may be anything by now.
         offsets = int64_array("offsets", index.offsets)
@@ -221,7 +230,9 @@ class TFRecordFile(_Records):
         elif isinstance(source, RemoteFile):
             self._kept = RemoteAccess(source, offsets, known)
         else:
-            self._kept = FileAccess(source, offsets, known)
+            if cache is None and 0 < index.size <= cache_bytes:
+                cache = new_cache(index.size)
+            self._kept = FileAccess(source, offsets, known, cache)
 
     def _access(self) -> FileAccess | StreamAccess | RemoteAccess:
         records = self._kept
@@ -251,7 +262,7 @@ class TFRecordFile(_Records):
         return f"<TFRecordFile {os.fspath(self.path)!r} of {plural(len(self), 'record')}{state}>"
 
     def __reduce__(self) -> Any:
-        return type(self), (self.path, self.index)
+        return _reopen_one, (type(self), self.path, self.index, self._cache_bytes)
 
 
 @public
@@ -263,6 +274,7 @@ class TFRecordFiles(_Records):
         max_open_files: How many files to keep open; others are opened when needed.
         num_threads: How many files to index, or check against their saved indexes, at a time; with
             URLs, at least 8. Only the speed depends on it.
+        cache_bytes: As for TFRecordFile; of all files together: the first that fit are kept.
         storage_options: fsspec's options of the filesystem of URLs.
 
     Attributes:
@@ -286,8 +298,10 @@ class TFRecordFiles(_Records):
         *,
         max_open_files: int = 256,
         num_threads: int = 1,
+        cache_bytes: int = 0,
         storage_options: StorageOptions = None,
     ) -> None:
+        cache_bytes = integer("cache_bytes", cache_bytes, 0)
         max_open_files = integer("max_open_files", max_open_files, 1)
         num_threads = integer("num_threads", num_threads, 1)
         self.paths: list[Path] = indexed_paths(paths, storage_options)
@@ -299,10 +313,12 @@ class TFRecordFiles(_Records):
             _warn_if_half_published(path, markers)
         with ParallelMap(_saved_or_built, self.paths, num_threads) as indexes:
             self.indexes: list[RecordIndex] = list(indexes)
-        self._begin(max_open_files)
+        self._begin(max_open_files, cache_bytes)
 
-    def _begin(self, max_open_files: int) -> None:
+    def _begin(self, max_open_files: int, cache_bytes: int) -> None:
         self._max_open_files = max_open_files
+        self._cache_bytes = cache_bytes
+        self._caches = _caches_for(self.paths, self.indexes, cache_bytes)
         self._ends = list(itertools.accumulate(map(len, self.indexes)))
         self._count = self._ends[-1] if self._ends else 0
         self._kept = OrderedDict()
@@ -318,7 +334,12 @@ class TFRecordFiles(_Records):
             raise ValueError(f"{self._name}: the files are closed")
         file = kept.pop(number, None)
         if file is None:
-            file = _open_at(self.paths[number], self.indexes[number], self._locations[number])
+            file = _open_at(
+                self.paths[number],
+                self.indexes[number],
+                self._locations[number],
+                self._caches.get(number),
+            )
         kept[number] = file
         if len(kept) > self._max_open_files:
             with contextlib.suppress(KeyError):  # others have removed all of them
@@ -369,22 +390,41 @@ class TFRecordFiles(_Records):
         return f"<TFRecordFiles: {count} in {files}>"
 
     def __reduce__(self) -> Any:
-        return _reopen, (self.paths, self.indexes, self._max_open_files)
+        return _reopen, (self.paths, self.indexes, self._max_open_files, self._cache_bytes)
 
 
-def _reopen(paths: list[Any], indexes: list[RecordIndex], max_open_files: int) -> TFRecordFiles:
+def _reopen(
+    paths: list[Any], indexes: list[RecordIndex], max_open_files: int, cache_bytes: int = 0
+) -> TFRecordFiles:
     files = TFRecordFiles([])
     files.paths, files.indexes, files._locations = paths, indexes, list(map(absolute, paths))
-    files._begin(max_open_files)
+    files._begin(max_open_files, cache_bytes)
     return files
 
 
-def _open_at(path: Path, index: RecordIndex, location: str) -> TFRecordFile:
+def _reopen_one(
+    cls: type[TFRecordFile], path: Any, index: RecordIndex, cache_bytes: int
+) -> TFRecordFile:
+    return cls(path, index, cache_bytes=cache_bytes)
+
+
+def _open_at(path: Path, index: RecordIndex, location: str, cache: Any) -> TFRecordFile:
     """Opens a file where it was when the index was made or loaded."""
     file = TFRecordFile.__new__(TFRecordFile)
-    file.path, file.index = path, index
-    file._begin(open_indexed(path, location))
+    file.path, file.index, file._cache_bytes = path, index, 0
+    file._begin(open_indexed(path, location), cache=cache)
     return file
+
+
+def _caches_for(paths: list[Path], indexes: list[RecordIndex], cache_bytes: int) -> dict[int, Any]:
+    """The caches of the first files that fit: they stay also while a file is not open."""
+    caches: dict[int, Any] = {}
+    for number, (path, index) in enumerate(zip(paths, indexes, strict=True)):
+        fits = 0 < index.size <= cache_bytes
+        if fits and not index.compression and not isinstance(path, ObjectPath):
+            cache_bytes -= index.size
+            caches[number] = new_cache(index.size)
+    return caches
 
 
 def _integers(key: Any) -> Array:

@@ -67,8 +67,8 @@ def indexed_table(files: TFRecordFiles) -> IndexedTable | None:
         opened = [files._file(number) for number in range(len(files.paths))]
         accesses = [file._access() for file in opened]
         native = ffi.new("tfw_indexed_file[]", len(opened))
-        for item, access in zip(native, accesses, strict=True):
-            if not isinstance(access, FileAccess) or not access.fill_in(item):
+        for number, access in enumerate(accesses):
+            if not isinstance(access, FileAccess) or not access.fill_in(native + number):
                 return None
     except (DataLossError, OSError, ValueError):
         return None
