@@ -10,7 +10,6 @@
 enum {
     MOST_NAMES = 4096,    /* that are remembered */
     LONGEST_NAME = 256,   /* of those */
-    FEW_KEYS = 5,         /* for which a dict of Python has room from the start */
     SHARED_NUMBERS = 512, /* numbers of one array; more are in an array of their own */
     KEPT_BYTES = 1 << 16  /* after a longer message its memory is not kept for the next one */
 };
@@ -312,7 +311,7 @@ static PyObject *dict_of_features(decoder *d, size_t begin, size_t end) {
     }
     const size_t missed = d->missed, count = end - begin;
     PyObject *dict = dict_of(d, begin, end, 0);
-    if (dict != NULL && count > FEW_KEYS && count == d->entries && missed == d->missed &&
+    if (dict != NULL && count > TFWI_FEW_KEYS && count == d->entries && missed == d->missed &&
         count == (size_t)PyDict_Size(dict)) {
         note_keys(d, count);
     }

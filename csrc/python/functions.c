@@ -19,6 +19,10 @@ static PyMethodDef functions[] = {
     FUNCTION("tfw_new_decoder", tfwi_new_decoder),
     FUNCTION("tfw_decode_dict", tfwi_decode_dict),
     FUNCTION("tfw_decode_dicts", tfwi_decode_dicts),
+    FUNCTION("tfw_new_contents", tfwi_new_contents),
+    FUNCTION("tfw_has_content", tfwi_has_content),
+    FUNCTION("tfw_new_single", tfwi_new_single),
+    FUNCTION("tfw_parse_single", tfwi_parse_single),
     {NULL, NULL, 0, NULL},
 };
 

@@ -20,10 +20,14 @@ TFWI_INLINE void *tfwi_address(PyObject *number) { return PyLong_AsVoidPtr(numbe
 
 TFWI_INLINE size_t tfwi_size(PyObject *number) { return PyLong_AsSize_t(number); }
 
+enum { TFWI_FEW_KEYS = 5 }; /* for which a new dict has room; of more, a copy is faster */
+
 /* What METH_FASTCALL takes. Each is in the table of functions.c. */
 typedef PyObject *tfwi_function(PyObject *module, tfwi_arguments args, Py_ssize_t count);
 
 tfwi_function tfwi_new_decoder, tfwi_decode_dict, tfwi_decode_dicts;
+tfwi_function tfwi_new_contents, tfwi_has_content;
+tfwi_function tfwi_new_single, tfwi_parse_single;
 tfwi_function tfwi_new_rows, tfwi_encode_row, tfwi_encode_rows;
 tfwi_function tfwi_bytes_of_spans;
 tfwi_function tfwi_iterate_spans;

@@ -380,7 +380,6 @@ class Schema:
     def __init__(self, plan: Plan) -> None:
         self.plan = plan
         self.spares = [Spare() for _ in plan.requests]
-        self.programs: dict[Any, Any] = {}  # that make single results, by flags
         features = ffi.new("tfw_feature[]", len(plan.requests))
         pinned = [
             _describe(feature, request)

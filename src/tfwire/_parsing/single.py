@@ -1,29 +1,25 @@
 """Parsing one serialized message at a time, and the arguments of the parse functions.
 
-A call to C costs about as much as parsing a small message, and so does making an array. So there is
-one call per message. Numbers go to scratch memory that stays bound, the strings of all features to
-one buffer. An expression made for the specification cuts the result out of them.
+Making an array costs about as much as parsing a small message. So there is one call per message:
+numbers go to scratch memory that stays bound, and C makes the dict of what is there.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Iterator
 from functools import partial
-from types import CodeType
 from typing import Any
 
 import numpy as np
 
-from tfwire._base.native import borrow, check, ffi, lib, new_error
+from tfwire._base.native import address, borrow, check, ffi, lib, new_error, objects
 from tfwire._base.strings import as_message
 from tfwire._examples.column_types import BytesColumn
 from tfwire._parsing.failure import raise_failure
 from tfwire._parsing.features import DType, float32, int64, string
 from tfwire._parsing.native_session import Schema, create_columns
-from tfwire._parsing.spec import Request
 
-# Longer strings are copied one by one.
-_STRINGS_SIZE = 4096
+_parse_single = objects.tfw_parse_single
 
 
 class SingleSession:
@@ -31,110 +27,59 @@ class SingleSession:
 
     Args:
         schema: A schema of FixedLenFeatures only.
-        flags: For tfw_parse_one.
+        flags: For tfw_parse.
         as_column: Strings of rank 1 or more become a BytesColumn, not an object array.
     """
 
     def __init__(self, schema: Schema, flags: int, as_column: bool) -> None:
         self._requests = schema.plan.requests
-        self._handle = create_columns(schema)
+        handle = create_columns(schema)
         self._error = new_error()
-        num_strings = sum(r.num_values for r in self._requests if r.dtype == string)
-        self._strings = ffi.new("uint8_t[]", _STRINGS_SIZE)
-        self._ends = ffi.new("int64_t[]", num_strings)
-        self._names: dict[str, Any] = {
-            "text": ffi.buffer(self._strings),
-            "ends": self._ends,
-            "string": partial(_string, self._handle, self._requests, as_column),
-            "parse_one": lib.tfw_parse_one,
-            "columns": self._handle,
-            "strings": self._strings,
-            "error": self._error,
-            **{f"key{i}": request.name for i, request in enumerate(self._requests)},
+        self._error_address = address(self._error)
+        items: dict[int, tuple[Any, int]] = {  # what a value is made of, as tfw_new_single takes it
+            **dict(self._numbers(handle, int64)),
+            **dict(self._numbers(handle, float32)),
         }
-        self._bind(int64)
-        self._bind(float32)
-        if flags not in schema.programs:
-            schema.programs[flags] = _programs(self._requests, flags)
-        long, short = schema.programs[flags]
-        # A separate dict: one shared with long would be a reference cycle.
-        other = partial(_other, eval(long, self._names), self._error, self._requests)
-        # Takes a message and returns its features; raises ParseFailure or MemoryError. All in one
-        # function: another call costs 40 ns.
-        self.parse: Callable[[bytes], dict[Any, Any]]
-        self.parse = eval(short, {**self._names, "other": other})
+        for i, request in enumerate(self._requests):
+            if request.dtype == string:
+                several = partial(_strings, handle, request.shape, as_column, i)
+                items[i] = (several, -1) if request.shape else (None, i)
+        named = [(request.name, *items[i]) for i, request in enumerate(self._requests)]
+        self._native = objects.tfw_new_single(address(handle), flags, handle, tuple(named))
 
-    def _bind(self, dtype: DType) -> None:
+    def _numbers(self, handle: Any, dtype: DType) -> Iterator[tuple[int, tuple[Any, int]]]:
         """Binds the columns of a type to parts of one array."""
         columns = [(i, r) for i, r in enumerate(self._requests) if r.dtype == dtype]
         memory = np.empty(sum(r.num_values for _, r in columns), dtype.as_numpy_dtype)
-        self._names[dtype.name] = memory
         begin = 0
         for i, request in columns:
             end = begin + request.num_values
             pointer = ffi.from_buffer(memory[begin:end])
-            check(lib.tfw_columns_bind(self._handle, i, pointer, 1, self._error), self._error)
+            check(lib.tfw_columns_bind(handle, i, pointer, 1, self._error), self._error)
             if request.shape:
-                self._names[f"array{i}"] = memory[begin:end].reshape(request.shape)
+                yield i, (memory[begin:end].reshape(request.shape).copy, -1)
+            else:
+                yield i, (memory, begin)
             begin = end
 
+    def parse(self, message: bytes) -> dict[Any, Any]:
+        """The features of a message.
 
-def _programs(requests: Sequence[Request], flags: int) -> tuple[CodeType, CodeType]:
-    """The code of two functions, compiled once for a schema.
-
-    The second parses a message and makes the result, the first makes it of strings that do not fit
-    into the buffer. A dict display is faster than any loop. Keys are in it as literals; everything
-    else has a name.
-    """
-    return (
-        compile(f"lambda: {_result(requests, short=False)}", "<result>", "eval"),
-        compile(
-            f"lambda message: {_result(requests, short=True)} if not (status := parse_one("
-            f"columns, message, len(message), {flags}, strings, {_STRINGS_SIZE}, ends, error)) "
-            "else other(status)",
-            "<parse>",
-            "eval",
-        ),
-    )
+        Raises:
+            ParseFailure: It does not fit.
+            MemoryError: Out of memory.
+        """
+        found: Any = _parse_single(self._native, message, self._error_address)
+        if type(found) is int:
+            raise_failure(found, self._error, self._requests)
+            check(found, self._error)
+        return found  # type: ignore[no-any-return]
 
 
-def _result(requests: Sequence[Request], short: bool) -> str:
-    """The source of the result."""
-    items, begin, end = [], "", 0
-    places = {int64: 0, float32: 0}
-    for i, request in enumerate(requests):
-        if request.dtype == string:
-            end += request.num_values
-            expression = f"string({i})"
-            if short and not request.shape:
-                expression = f"text[{begin}:ends[{end - 1}]]"
-            begin = f"ends[{end - 1}]" if end else ""
-        else:
-            place = places[request.dtype]
-            places[request.dtype] += request.num_values
-            expression = f"array{i}.copy()" if request.shape else f"{request.dtype.name}[{place}]"
-        key = repr(request.name) if type(request.name) is str else f"key{i}"
-        items.append(f"{key}: {expression}")
-    return f"{{{', '.join(items)}}}"
-
-
-def _other(
-    long: Callable[[], dict[Any, Any]], error: Any, requests: Sequence[Request], status: int
-) -> dict[Any, Any]:
-    """The result if the strings do not fit into the buffer; raises if parsing failed."""
-    if status < 0:
-        raise_failure(status, error, requests)
-        check(status, error)
-    return long()
-
-
-def _string(handle: Any, requests: Sequence[Request], as_column: bool, i: int) -> Any:
-    """The value of a feature of strings, from the columns."""
+def _strings(handle: Any, shape: tuple[int, ...], as_column: bool, i: int) -> Any:
+    """The value of a feature of several strings, from the columns."""
     column, error = ffi.new("tfw_column *"), new_error()
     check(lib.tfw_columns_peek(handle, i, column, error), error)
-    shape = requests[i].shape
-    if not shape:
-        return ffi.buffer(column.values, column.byte_count)[:]
     data = borrow(column.values, column.byte_count, np.uint8).copy()
     offsets = borrow(column.offsets, column.value_count + 1, np.int64).copy()
     strings = BytesColumn._trusted(data, offsets, shape)

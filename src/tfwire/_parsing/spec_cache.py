@@ -14,13 +14,14 @@ from __future__ import annotations
 
 import itertools
 import struct
-from collections.abc import Callable, Iterable, Iterator, Mapping
-from contextlib import contextmanager, suppress
+from collections.abc import Iterable, Mapping
+from contextlib import suppress
 from typing import Any, TypeAlias
 
 import numpy as np
 
 from tfwire._base.arguments import check_type
+from tfwire._base.native import objects
 from tfwire._parsing.features import DType, string
 from tfwire._parsing.native_session import Schema
 from tfwire._parsing.spec import ARGUMENTS, compile_features
@@ -128,139 +129,26 @@ def _thawed_array(dtype: np.dtype[Any], shape: tuple[int, ...], items: Any) -> A
 
 # ---- Comparing with a content ------------------------------------------------------------------
 
+Features = Mapping[Any, Any]
+Contents = tuple[Content | None, ...]
 
-def matcher(
-    contents: tuple[Content | None, ...], specs: tuple[Mapping[Any, Any] | None, ...]
-) -> Callable[..., bool]:
-    """A function of keys and specifications: are they dicts of these contents?
 
-    It is generated code, which takes a fifth of the time of loops.
+def _compared(content: Content | None, features: Features | None) -> Any:
+    """What C compares specifications with. The same feature is not looked into, but for its lists,
+    which its owner may change.
 
     Args:
-        contents: For each specification, the contents of keys and features, in turn.
-        specs: Specifications of these contents, whose features are known again by their identity.
-
-    Returns:
-        A function of the keys of all specifications, with None between two, and of each.
+        content: The contents of keys and features, in turn.
+        features: A specification of this content.
     """
-    source = _MatcherSource()
-    for content, features in zip(contents, specs, strict=True):
-        source.add_specification(content, features)
-    return source.compiled()
-
-
-class _MatcherSource:
-    """The source of a function, and the names that it uses."""
-
-    def __init__(self) -> None:
-        self._specs: list[str] = []
-        self._keys: list[str] = []
-        self._lines: list[str] = []
-        self._names: dict[str, Any] = {"content_of": content_of, "pack": _BITS.pack}
-
-    def add_specification(
-        self, content: Content | None, features: Mapping[Any, Any] | None
-    ) -> None:
-        spec = f"spec{len(self._specs)}"
-        if self._specs:
-            self._keys.append("between")
-        self._specs.append(spec)
-        if content is None or features is None:
-            self._refuse(f"{spec} is not None")
-            return
-        keys = [f"{spec}_key{i}" for i in range(len(features))]
-        values = [f"{spec}_value{i}" for i in range(len(features))]
-        self._keys += keys
-        self._refuse(f"type({spec}) is not dict")
-        self._lines.append(f"[{', '.join(values)}] = {spec}.values()")
-        for name, key in zip(keys, features, strict=True):
-            held = self._held(key)
-            self._refuse(f"{name} is not {held} and {self._differs(name, content_of(key), held)}")
-        for name, feature, known in zip(values, features.values(), content[1::2], strict=True):
-            self._add_feature(name, feature, known)
-
-    def _add_feature(self, name: str, feature: Any, content: Content) -> None:
-        """Refuses another feature. The same one is not looked into, but for its lists."""
-        if _has_memory(content):
-            self._add_value(name, content)
-            return
-        self._lines.append(f"if {name} is {self._held(feature)}:")
-        with self._indented():
-            for items, known in self._lists_in(feature, content):
-                self._add_items(items, known)
-        self._lines.append("else:")
-        with self._indented():
-            self._add_value(name, content)
-
-    @contextmanager
-    def _indented(self) -> Iterator[None]:
-        outside, self._lines = self._lines, ["pass"]
-        yield
-        self._lines = outside + [f"    {line}" for line in self._lines]
-
-    def _add_value(self, name: str, content: Content) -> None:
-        """Refuses another value."""
-        if not issubclass(content[0], (list, tuple)) or _Alike in content:
-            self._refuse(self._differs(name, content, self._held(thawed(content))))
-            return
-        self._refuse(f"type({name}) is not {self._held(content[0])}")
-        self._add_items(name, content)
-
-    def _add_items(self, name: str, content: Content) -> None:
-        """Refuses other items of a list or tuple."""
-        parts = content[1:]
-        if not parts:
-            self._refuse(name)
-            return
-        if _Alike in parts:
-            self._refuse(f"content_of({name}) != {self._held(content)}")
-            return
-        items = [f"{name}_{i}" for i in range(len(parts))]
-        self._lines.append(f"[{', '.join(items)}] = {name}")
-        for item, part in zip(items, parts, strict=True):
-            self._add_value(item, part)
-
-    def _differs(self, name: str, content: Content, held: str) -> str:
-        """An expression: a value is not of this content, which is that of a held one."""
-        kind = content[0]
-        if kind in _BY_IDENTITY or issubclass(kind, np.dtype) or kind.__name__ == "DType":
-            return f"{name} is not {held}"
-        if kind in _BY_EQUALITY:
-            return f"(type({name}) is not {self._held(kind)} or {name} != {held})"
-        if kind is float:
-            return f"(type({name}) is not float or pack({name}) != {self._held(content[1])})"
-        return f"content_of({name}) != {self._held(content)}"
-
-    def _lists_in(self, value: Any, content: Content) -> Iterator[tuple[str, Content]]:
-        """The lists in a feature, which its owner may change, with what they held."""
-        if type(value) is list:
-            yield self._held(value), content
-        elif isinstance(value, tuple) and _Alike not in content:
-            for item, part in zip(value, content[1:], strict=True):
-                yield from self._lists_in(item, part)
-
-    def _refuse(self, test: str) -> None:
-        self._lines.append(f"if {test}: return False")
-
-    def _held(self, value: Any) -> str:
-        """The name of a value."""
-        name = f"held{len(self._names)}"
-        self._names[name] = value
-        return name
-
-    def compiled(self) -> Callable[..., bool]:
-        lines = "\n        ".join([f"[{', '.join(self._keys)}] = keys", *self._lines])
-        source = f"""
-def matches(keys, {", ".join(self._specs)}):
-    try:
-        {lines}
-        return True
-    except Exception:  # other numbers of items, or an error of a value
-        return False
-"""
-        exec(source, self._names)
-        function: Callable[..., bool] = self._names.pop("matches")
-        return function
+    if content is None or features is None:
+        return None
+    items = zip(features.items(), content[0::2], content[1::2], strict=True)
+    known = (
+        (key, of_key, None if _has_memory(of_feature) else feature, of_feature)
+        for (key, feature), of_key, of_feature in items
+    )
+    return objects.tfw_new_contents(content_of, _Alike, tuple(known))
 
 
 def _has_memory(content: Content) -> bool:
@@ -271,8 +159,7 @@ def _has_memory(content: Content) -> bool:
     return kind is bytearray or kind is np.ndarray
 
 
-Features = Mapping[Any, Any]
-Contents = tuple[Content | None, ...]
+_has_content = objects.tfw_has_content
 
 _MAX_KNOWN = 128
 _MAX_BYTES = 1 << 26
@@ -286,12 +173,12 @@ class Compiled:
     Attributes:
         schemas: One or two; None for a part that is not asked for.
         parser: Of the parse functions; None until one of them needs it.
-        matches: Is a specification equal to this one? None until it was met again.
+        contents: What equal specifications hold, for C; empty until they were met again.
         used: Of the compiled ones that are kept, the lowest goes first.
         num_bytes: What is kept with it, about.
     """
 
-    __slots__ = ("matches", "num_bytes", "parser", "schemas", "used")
+    __slots__ = ("contents", "num_bytes", "parser", "schemas", "used")
 
     def __init__(self, parts: tuple[str, ...], specs: Iterable[Features | None]) -> None:
         self.schemas: tuple[Schema | None, ...] = tuple(
@@ -299,9 +186,13 @@ class Compiled:
             for part, features in zip(parts, specs, strict=True)
         )
         self.parser: Any = None
-        self.matches: Callable[..., bool] | None = None
+        self.contents: tuple[Any, ...] = ()
         self.used = 0
         self.num_bytes = sum(map(_num_bytes, self.schemas))
+
+    def matches(self, *specs: Features | None) -> bool:
+        """Whether these specifications are equal to its own."""
+        return all(map(_has_content, self.contents, specs))
 
 
 def _num_bytes(schema: Schema | None) -> int:
@@ -317,8 +208,9 @@ def _num_bytes(schema: Schema | None) -> int:
 # compile a specification, and one of the two is kept.
 _known: dict[Contents, Compiled] = {}
 _clock = itertools.count(1)
-# Those that were met again, by their keys: finding one here takes a fifth of making a content.
-_met: dict[tuple[Any, ...], tuple[Compiled, ...]] = {}
+# Those that were met again, by their keys: finding one here takes a fifth of making a content. The
+# last two, such as those to train and to evaluate, are also there by the number of their parts.
+_met: dict[Any, tuple[Compiled, ...]] = {}
 
 
 def compiled_example(features: Features) -> Compiled:
@@ -327,13 +219,12 @@ def compiled_example(features: Features) -> Compiled:
     Raises:
         ValueError, TypeError: It is not valid.
     """
-    try:
-        keys = (*features,)
-        for known in _met[keys]:
-            if known.matches(keys, features):  # type: ignore[misc]
-                return known
-    except (KeyError, TypeError):  # unknown, or no dict
-        pass
+    if type(features) is dict:
+        for last in _met.get(1, ()):
+            if _has_content(last.contents[0], features):
+                return last
+        if (known := _met_again(features)) is not None:
+            return known
     if not features and (features is None or isinstance(features, Mapping)):
         raise ValueError("Invalid argument: features cannot be empty.")
     _check("example", features)
@@ -348,15 +239,15 @@ def compiled_sequence(context: Features | None, lists: Features | None) -> Compi
     Raises:
         ValueError, TypeError: One of them is not valid, or both are empty.
     """
-    try:
-        keys = _keys((context, lists))
-        for known in _met[keys]:
-            if known.matches(keys, context, lists):  # type: ignore[misc]
-                return known
-    except (KeyError, TypeError):
-        pass
+    given = context, lists
+    if all(type(spec) is dict or spec is None for spec in given):
+        for last in _met.get(2, ()):
+            if last.matches(*given):
+                return last
+        if (known := _met_again(*given)) is not None:
+            return known
     parts = ("context", "lists")
-    plain = [_plain(part, spec) for part, spec in zip(parts, (context, lists), strict=True)]
+    plain = [_plain(part, spec) for part, spec in zip(parts, given, strict=True)]
     if plain == [None, None]:
         raise ValueError(
             "Both `context_features` and `sequence_features` argument are None, but at least one "
@@ -365,6 +256,18 @@ def compiled_sequence(context: Features | None, lists: Features | None) -> Compi
     if plain[0] is not context or plain[1] is not lists:
         return compiled_sequence(*plain)
     return _find(parts, (context, lists))
+
+
+def _met_again(*specs: Features | None) -> Compiled | None:
+    """What was compiled for dicts of this content, and met again."""
+    try:
+        for known in _met[_keys(specs)]:
+            if known.matches(*specs):
+                _met[len(specs)] = (known, *_met.get(len(specs), ())[:1])
+                return known
+    except (KeyError, TypeError):  # unknown, or its keys have no hash
+        pass
+    return None
 
 
 def _plain(part: str, features: Features | None) -> Features | None:
@@ -431,8 +334,8 @@ def _kept_bytes() -> int:
 
 def _note(contents: Contents, known: Compiled, specs: tuple[Features | None, ...]) -> None:
     """Lets a specification that was met again be found by its keys."""
-    if known.matches is None:
-        known.matches = matcher(contents, specs)
+    if not known.contents:
+        known.contents = tuple(map(_compared, contents, specs))
     keys = _keys(specs)
     others = [other for other in _met.get(keys, ()) if other is not known]
     _met[keys] = (known, *others[: _MAX_SAME_KEYS - 1])
