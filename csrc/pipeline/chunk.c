@@ -48,21 +48,23 @@ static int append_rows(tfwi_block *block, const tfwi_piece *piece, bool notes_of
 }
 
 int tfwi_chunk_join(tfw_chunk *chunk, tfwi_pool *pool, bool notes_offsets) {
-    tfwi_block *block = tfwi_block_take(pool);
+    const tfwi_piece first = chunk->pieces.of[0];
+    const bool moves = first.block->is_lent;
+    tfwi_block *block = moves ? tfwi_block_take(pool) : first.block;
     int status = block != NULL ? TFW_OK : TFW_E_MEMORY;
-    for (size_t i = 0; i < chunk->pieces.count && status == TFW_OK; i++) {
+    for (size_t i = moves ? 0 : 1; i < chunk->pieces.count && status == TFW_OK; i++) {
         status = append_rows(block, &chunk->pieces.of[i], notes_offsets);
     }
     status = status == TFW_OK ? tfwi_block_finish(block, NULL) : status;
     if (status != TFW_OK) {
-        tfwi_block_release(block);
+        tfwi_block_release(moves ? block : NULL);
         return status;
     }
-    for (size_t i = 0; i < chunk->pieces.count; i++) {
+    for (size_t i = moves ? 0 : 1; i < chunk->pieces.count; i++) {
         tfwi_block_release(chunk->pieces.of[i].block);
     }
     chunk->pieces.count = 1;
-    chunk->pieces.of[0] = (tfwi_piece){block, 0, block->rows};
+    chunk->pieces.of[0] = (tfwi_piece){block, moves ? 0 : first.first, block->rows};
     return TFW_OK;
 }
 

@@ -3,9 +3,9 @@
  * then all of it is what one thread would have read. Where a link does not hold, the range is read
  * again from there.
  *
- * Then the rows become batches. What is left of a range is the rest, which the first rows of the
- * ranges after it complete. Such a batch is a chunk of pieces, to be joined by whichever thread
- * comes first. Whole batches of one range are a chunk as they are. */
+ * Then the rows become batches. Those of one range are a chunk. Where its last batch is not full,
+ * it waits, as the rest, for the first rows of the ranges after it. Then it is a chunk of pieces,
+ * and whichever thread comes first copies these rows to the end of its block. */
 #include "pipeline/pipeline.h"
 
 enum { MOST_BROKEN_LINKS = 2 };
@@ -89,33 +89,43 @@ void tfwi_links_deliver_rest(tfw_pipeline *p) {
     }
 }
 
-/* Makes batches of the rest and the rows of a block. all: also of the last, which is not full. */
+/* Puts the whole batches of the rest into a chunk of their own; they waited for the rows that would
+ * complete the last one. */
+static bool deliver_whole(tfw_pipeline *p) {
+    if (p->rest_rows == 0) {
+        return true;
+    }
+    tfwi_piece *piece = &p->rest.of[0];
+    const uint64_t rows = piece->end - piece->first, whole = rows - rows % p->batch_size;
+    if (whole != 0) {
+        if (!deliver_rows(p, piece->block, piece->first, piece->first + whole, p->linked)) {
+            return false;
+        }
+        piece->block->is_lent = true;
+        piece->first += whole;
+    }
+    return true;
+}
+
+/* Makes batches of the rest and the rows of a block. all: also of the last, which is not full. The
+ * whole batches of a block are one chunk with the one that follows them, once that is complete. */
 static bool deliver_batches(tfw_pipeline *p, tfwi_block *block, bool all) {
-    const uint64_t rows = block->rows, batch = p->batch_size;
-    const uint64_t missing = p->rest_rows != 0 ? batch - p->rest_rows : 0;
-    uint64_t first = missing < rows ? missing : rows;
-    if (first != 0) {
-        if (!add_piece(&p->rest, block, 0, first)) {
-            return false;
+    const uint64_t rows = block->rows;
+    const uint64_t missing = p->rest_rows != 0 ? p->batch_size - p->rest_rows : 0;
+    const uint64_t cuts[3] = {0, missing < rows ? missing : rows, rows};
+    for (int i = 0; i < 2; i++) {
+        if (cuts[i] != cuts[i + 1]) {
+            if (!add_piece(&p->rest, block, cuts[i], cuts[i + 1])) {
+                return false;
+            }
+            p->rest_rows = (p->rest_rows + cuts[i + 1] - cuts[i]) % p->batch_size;
         }
-        p->rest_rows += first;
-    }
-    if (p->rest_rows != 0 && (p->rest_rows == batch || all)) {
-        if (!deliver_pieces(p, &p->rest, p->linked)) {
-            return false;
+        if (p->rest.count != 0 && (p->rest_rows == 0 || all)) {
+            if (!deliver_pieces(p, &p->rest, p->linked)) {
+                return false;
+            }
+            p->rest_rows = 0;
         }
-        p->rest_rows = 0;
-    }
-    const uint64_t whole = all ? rows : rows - (rows - first) % batch;
-    if (whole > first && !deliver_rows(p, block, first, whole, p->linked)) {
-        return false;
-    }
-    first = whole > first ? whole : first;
-    if (first < rows) {
-        if (!add_piece(&p->rest, block, first, rows)) {
-            return false;
-        }
-        p->rest_rows = rows - first;
     }
     return true;
 }
@@ -150,9 +160,20 @@ static void note_size(tfw_pipeline *p, const tfwi_block *block) {
         bytes += block->runs.of[i].end.offset - block->runs.of[i].begin.offset;
     }
     if (block->rows != 0) {
-        const uint64_t mean = bytes / block->rows;
-        p->mean = p->mean != 0 ? (p->mean + mean) / 2 : mean;
+        const double mean = (double)bytes / (double)block->rows;
+        p->mean += p->mean != 0 ? (mean - p->mean) / 8 : mean;
     }
+}
+
+/* Compares the rows of a range with those that were foreseen. */
+static void compare_rows(tfw_pipeline *p, tfwi_range *r, uint64_t rows) {
+    if (r->rows != 0 && p->batch_size != 0) {
+        const uint64_t ahead = (r->row + p->batch_size - p->rest_rows) % p->batch_size;
+        const uint64_t behind = p->batch_size - ahead;
+        p->deviation += ((double)(ahead < behind ? ahead : behind) - p->deviation) / 8;
+    }
+    p->row_error += (int64_t)(rows - r->rows);
+    r->rows = 0; /* where the range goes on after an error */
 }
 
 /* Numbers the records of a guess that has come true. */
@@ -240,6 +261,7 @@ static bool is_last(const tfw_pipeline *p) {
 void tfwi_links_deliver(tfw_pipeline *p, tfwi_range *r, bool all) {
     if (r->block != NULL) {
         note_size(p, r->block);
+        compare_rows(p, r, r->block->rows);
         deliver_block(p, r->block, all);
         tfwi_block_release(r->block);
         r->block = NULL;
@@ -255,14 +277,22 @@ static void fail_in_range(tfw_pipeline *p, tfwi_range *r) {
     }
 }
 
+/* Delivers what there is where reading stops or ends. */
+static void end_batch(tfw_pipeline *p) {
+    if (!keeps_rest(p)) {
+        tfwi_links_deliver_rest(p);
+    } else if (!deliver_whole(p)) {
+        tfwi_links_fail_for_memory(p);
+    }
+}
+
 /* Delivers a range that holds. */
 static void take_range(tfw_pipeline *p, tfwi_range *r) {
     const bool stops = r->status != TFW_OK;
-    const bool all = stops ? (p->flags & TFW_PIPELINE_KEEP_REST) == 0 : is_last(p);
     p->place = r->is_pushed && !stops ? r->pushed.end : r->at;
-    tfwi_links_deliver(p, r, all);
-    if (stops && all && !p->has_failed) {
-        tfwi_links_deliver_rest(p);
+    tfwi_links_deliver(p, r, stops ? !keeps_rest(p) : is_last(p));
+    if (stops && !p->has_failed) {
+        end_batch(p);
     }
     if (stops && !p->has_failed) {
         fail_in_range(p, r);
@@ -281,7 +311,8 @@ void tfwi_links_advance(tfw_pipeline *p) {
             p->linked++;
         }
     }
-    if (p->has_ended && p->linked == p->opened && !p->has_failed && !keeps_rest(p)) {
-        tfwi_links_deliver_rest(p);
+    const bool is_at_end = p->has_ended || p->pushing != NOT_PUSHING; /* or it may be for long */
+    if (is_at_end && p->linked == p->opened && !p->has_failed) {
+        end_batch(p);
     }
 }

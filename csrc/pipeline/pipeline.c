@@ -137,13 +137,14 @@ int tfw_pipeline_create(const tfw_pipeline_options *options, tfw_pipeline **out_
 
 /* ---- Work ----------------------------------------------------------------------------------- */
 
-/* The first chunk that is to be joined, or NULL. */
+/* The first chunk that is to be joined, or NULL; none while another is, as they may share a
+ * block. */
 static tfw_chunk *find_chunk(const tfw_pipeline *p) {
     tfw_chunk *chunk = p->first_chunk;
-    while (chunk != NULL && chunk->state != CHUNK_SPLIT) {
+    while (chunk != NULL && chunk->state == CHUNK_READY) {
         chunk = chunk->next;
     }
-    return chunk;
+    return chunk != NULL && chunk->state == CHUNK_SPLIT ? chunk : NULL;
 }
 
 static tfwi_range *find_range(const tfw_pipeline *p) {

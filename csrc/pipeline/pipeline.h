@@ -85,6 +85,8 @@ typedef struct tfwi_range {
     tfwi_int64s order;  /* to be fetched: the numbers of its records */
     uint64_t first_row; /* how many were ordered before */
     tfwi_bytes misfit; /* its message, if that does not fit */
+    uint64_t row;   /* of its batch, or of one before, where it should begin */
+    uint64_t rows;  /* that it should have */
 } tfwi_range;
 
 enum tfwi_pushing {
@@ -139,7 +141,9 @@ struct tfw_pipeline {
     uint64_t linked;
     uint64_t opened;
     tfw_place place;      /* where the records of all linked ranges end */
-    uint64_t mean;        /* bytes of a record, with its frame; 0: not known */
+    double mean;          /* bytes of a record, with its frame; 0: not known */
+    double deviation;     /* of where ranges begin in their batch from where they should, in rows */
+    int64_t row_error;    /* rows of linked ranges that are missing in next_row */
     unsigned broken_links; /* in a row */
     uint64_t chained_file; /* whose ranges are chained, as guesses fail there; UINT64_MAX: none */
     tfwi_pieces rest;     /* of a batch that is not full yet */
@@ -154,7 +158,7 @@ struct tfw_pipeline {
     tfw_place next;
     bool is_next_known;    /* the record; its number, too */
     bool is_row_known;
-    uint64_t next_row; /* of its batch, or of one before */
+    uint64_t next_row; /* of its batch, or of one before; a guess if it is not known */
     tfwi_source *source;   /* the file of next, or NULL */
     uint64_t last_serial;
     enum tfwi_pushing pushing; /* next is where that goes on; no range is opened */
@@ -245,7 +249,7 @@ void tfwi_range_read(tfw_pipeline *p, tfwi_worker *w, tfwi_range *r);
 
 /* The same for one that is chained: whole batches from p->next on, which it advances. */
 void tfwi_range_read_chained(tfw_pipeline *p, tfwi_worker *w, tfwi_range *r, uint64_t bytes,
-                             uint64_t mean, bool notes_offsets);
+                             double mean, bool notes_offsets);
 
 /* Drops what a range holds. */
 void tfwi_range_clear(tfwi_range *r);

@@ -18,6 +18,7 @@ enum {
     RANGE = 1 << 20,
     LONG_RECORD = 1 << 13, /* bytes from which on headers are walked over */
     MOST_WALKED = 1 << 24, /* bytes of a range of one batch */
+    MOST_ROUNDED = 16,      /* times the bytes of a range: for one batch at most */
     MOST_SEGMENTS = 256,
     HEADERS = 256, /* walked over at a time */
     LEAPS = 256    /* records of a range where only headers are read: more than a guess costs */
@@ -26,7 +27,8 @@ enum {
 /* What a range is planned by, as it is while the pipeline is locked. */
 typedef struct target {
     uint64_t bytes;
-    uint64_t mean;
+    double mean;
+    double margin; /* rows before the end of a batch to aim at */
     bool is_chained;
     bool is_walked;
 } target;
@@ -113,13 +115,30 @@ static bool add_segment(tfw_pipeline *p, tfwi_range *r, uint64_t limit) {
     return true;
 }
 
+/* How many bytes to plan, about as many as are wanted: up to where a batch is foreseen to end. Few
+ * rows are copied when a range begins just before that, and all of a batch when it begins after. */
+static uint64_t bytes_to_batch(const tfw_pipeline *p, const target *aim) {
+    if (p->batch_size == 0 || aim->mean == 0) {
+        return aim->bytes;
+    }
+    const double batch = (double)p->batch_size, wanted = (double)aim->bytes;
+    const double row = (double)(p->next_row % p->batch_size) + aim->margin;
+    double batches = (double)(uint64_t)((row + wanted / aim->mean) / batch + 0.5);
+    if ((batches * batch - row) * aim->mean < wanted / 2) {
+        batches += 1;
+    }
+    const double bytes = (batches * batch - row) * aim->mean;
+    return bytes < wanted * MOST_ROUNDED ? (uint64_t)bytes : aim->bytes;
+}
+
 /* A part of a file, or several files. */
 static int plan_guess(tfw_pipeline *p, tfwi_range *r, const target *aim, tfw_error *error) {
+    const uint64_t wanted = bytes_to_batch(p, aim);
     uint64_t bytes = 0;
     int status = TFW_OK;
-    while (bytes < aim->bytes && r->segments.count < MOST_SEGMENTS &&
+    while (bytes < wanted && r->segments.count < MOST_SEGMENTS &&
            (status = tfwi_plan_source(p, error)) == TFW_OK) {
-        const uint64_t left = p->source->size - p->next.offset, room = aim->bytes - bytes;
+        const uint64_t left = p->source->size - p->next.offset, room = wanted - bytes;
         const uint64_t taken = left <= room + room / 2 ? left : room;
         if (!add_segment(p, r, p->next.offset + taken)) {
             return tfwi_fail(error, TFW_E_MEMORY, "out of memory");
@@ -132,6 +151,7 @@ static int plan_guess(tfw_pipeline *p, tfwi_range *r, const target *aim, tfw_err
             break;
         }
     }
+    p->next_row += aim->mean != 0 ? (uint64_t)((double)bytes / aim->mean + 0.5) : 0;
     return status;
 }
 
@@ -181,7 +201,7 @@ static int plan_walk(tfw_pipeline *p, tfwi_worker *w, tfwi_range *r, const targe
         }
         const tfw_place from = p->next;
         uint64_t more = 0;
-        p->is_unusual = !walk(p, w, most - bytes, aim->mean, &more);
+        p->is_unusual = !walk(p, w, most - bytes, (uint64_t)aim->mean, &more);
         const tfw_place to = p->next;
         p->next = from;
         if (more != 0 && !add_segment(p, r, to.offset)) {
@@ -223,10 +243,11 @@ bool tfwi_plan_may_open(const tfw_pipeline *p) {
 static target make_target(const tfw_pipeline *p) {
     uint64_t bytes = p->range_bytes != 0 ? p->range_bytes : RANGE;
     if (p->mode == TFW_PIPELINE_OFFSETS && p->mean >= TFWI_LEAPT_RECORD &&
-        bytes < p->mean * LEAPS) {
-        bytes = p->mean * LEAPS;
+        (double)bytes < p->mean * LEAPS) {
+        bytes = (uint64_t)(p->mean * LEAPS);
     }
-    return (target){bytes, p->mean, is_chained(p), is_walked(p)};
+    const double most = (double)p->batch_size / 2, margin = 2 * p->deviation;
+    return (target){bytes, p->mean, margin < most ? margin : most, is_chained(p), is_walked(p)};
 }
 
 /* Begins to open a range where all before it have ended. */
@@ -236,11 +257,23 @@ static void go_to_end(tfw_pipeline *p) {
     }
     p->is_next_known = p->is_row_known = true;
     p->next_row = p->rest_rows;
+    p->row_error = 0;
+}
+
+/* Takes into account what became of the ranges before. */
+static void correct_row(tfw_pipeline *p) {
+    if (p->batch_size != 0) {
+        const int64_t batch = (int64_t)p->batch_size;
+        p->next_row += (uint64_t)(p->row_error % batch + batch);
+        p->row_error = 0;
+    }
 }
 
 static void plan_range(tfw_pipeline *p, tfwi_worker *w, tfwi_range *r, const target *aim) {
+    r->row = p->next_row;
     int status = aim->is_walked && p->is_row_known ? plan_walk(p, w, r, aim, &r->error)
                                                      : plan_guess(p, r, aim, &r->error);
+    r->rows = p->next_row - r->row;
     if (status < 0 && r->segments.count == 0) {
         r->at = p->next;
         r->status = status;
@@ -251,6 +284,8 @@ static void plan_range(tfw_pipeline *p, tfwi_worker *w, tfwi_range *r, const tar
 void tfwi_plan_open(tfw_pipeline *p, tfwi_worker *w) {
     if (p->opened == p->linked) {
         go_to_end(p);
+    } else {
+        correct_row(p);
     }
     tfwi_range *r = &p->ranges[p->opened % p->ring];
     const target aim = make_target(p);

@@ -56,6 +56,7 @@ void tfwi_block_clear(tfwi_block *block) {
         }
     }
     block->rows = 0;
+    block->is_lent = false;
     block->runs.count = block->offsets.count = block->spans.count = 0;
     block->end = 0;
 }

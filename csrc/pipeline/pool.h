@@ -40,6 +40,7 @@ typedef struct tfwi_block {
     tfw_hold **holds[2];     /* of columns that somebody has held, or NULL; under that lock */
     size_t held;             /* columns; the same */
     uint64_t rows;
+    bool is_lent; /* in a chunk, though some of its rows are not delivered yet */
     TFWI_ARRAY(tfwi_run) runs;
     tfwi_offsets offsets; /* of the rows in their files, where rows may be cut off, positions are
                              asked for, or no more is wanted; else empty */
@@ -140,8 +141,9 @@ struct tfw_chunk {
     tfw_place end;
 };
 
-/* Copies the pieces into one block, also the offsets of the rows in their files if asked for;
- * TFW_E_MEMORY. */
+/* Copies the pieces to the end of the first one's block, or where that is lent, into another; also
+ * the offsets of the rows in their files if asked for. TFW_E_MEMORY. REQUIRES: all chunks before it
+ * are joined, as they may have rows of that block. */
 int tfwi_chunk_join(tfw_chunk *chunk, tfwi_pool *pool, bool notes_offsets);
 
 #endif /* TFWIRE_POOL_H */

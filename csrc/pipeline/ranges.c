@@ -11,6 +11,7 @@ void tfwi_range_begin(tfwi_range *r) {
     r->is_known = true;
     r->segment = 0;
     r->status = TFW_OK;
+    r->rows = 0;
 }
 
 bool tfwi_range_has_block(tfw_pipeline *p, tfwi_range *r) {

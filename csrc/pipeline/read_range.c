@@ -371,19 +371,19 @@ void tfwi_range_read(tfw_pipeline *p, tfwi_worker *w, tfwi_range *r) {
 
 /* How many records to read next, of a range that has so many bytes: whole batches. */
 static size_t next_goal(const tfw_pipeline *p, const tfwi_range *r, uint64_t rows_before,
-                        uint64_t bytes, uint64_t mean) {
+                        uint64_t bytes, double mean) {
     const uint64_t batch = p->batch_size;
     const uint64_t missing = batch - (rows_before + r->block->rows) % batch;
     uint64_t more = 0;
     if (mean != 0) {
-        const uint64_t batches = (bytes / mean + batch - 1) / batch;
+        const uint64_t batches = ((uint64_t)((double)bytes / mean) + batch - 1) / batch;
         more = batches > 1 ? (batches - 1) * batch : 0;
     }
     return tfwi_as_size(missing + more);
 }
 
 void tfwi_range_read_chained(tfw_pipeline *p, tfwi_worker *w, tfwi_range *r, uint64_t bytes,
-                             uint64_t mean, bool notes_offsets) {
+                             double mean, bool notes_offsets) {
     const bool is_parsed = p->mode == TFW_PIPELINE_PARSE;
     const uint64_t before = p->next_row;
     uint64_t done = 0;

@@ -190,6 +190,9 @@ static void damage_is_found_where_it_is(void) {
     wanted w = parse_3;
     w.flags = TFW_PIPELINE_NO_DATA_CRC;
     check_damaged(&w, 2);
+    w = verify;
+    w.flags = TFW_PIPELINE_KEEP_REST; /* nothing that could be kept */
+    check_damaged(&w, 2);
 }
 
 static void damage_is_passed(void) {
