@@ -275,6 +275,27 @@ static void records_are_dealt_out(void) {
     free(m.data);
 }
 
+/* Nothing is looked for where no values are. */
+static void columns_without_values_are_dealt_out(void) {
+    const tfw_input in[] = {{.name = "a", .name_len = 1, .kind = TFW_BYTES},
+                            {.name = "b", .name_len = 1, .kind = TFW_INT64}};
+    tfw_encoder *e = encoder_of(1, 0, true);
+    tfw_chunk_info info = {.size = sizeof info};
+    tfw_chunk *chunk;
+    CHECK_EQ(TFW_OK, tfw_encoder_take(e, &chunk, NULL));
+    CHECK_EQ(TFW_OK, tfw_encode_more(chunk, in, 2, 100, 1, 3, 33, SIZE_MAX, 0, NULL));
+    tfw_chunk_get(chunk, &info);
+    CHECK_EQ(33, info.records);
+    for (size_t i = 0; i < 33; i++) {
+        static const char message[] = "\n\x12\n\x07\n\x01" "a\x12\x02\n\x00"
+                                      "\n\x07\n\x01" "b\x12\x02\x1a\x00";
+        CHECK_EQ(sizeof message - 1, info.spans[i].length);
+        CHECK(memcmp(message, info.data + info.spans[i].offset, sizeof message - 1) == 0);
+    }
+    tfw_chunk_release(chunk);
+    tfw_encoder_free(e);
+}
+
 /* ---- Life ----------------------------------------------------------------------------------- */
 
 /* An encoder may be freed at any time, and what it gave out stays. */
@@ -378,6 +399,7 @@ int main(void) {
     RUN(nothing_is_the_end);
     RUN(gathered_messages_are_those_of_one_call);
     RUN(records_are_dealt_out);
+    RUN(columns_without_values_are_dealt_out);
     RUN(freed_at_any_time);
     RUN(without_memory);
 #ifndef _WIN32

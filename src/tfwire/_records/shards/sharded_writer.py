@@ -221,7 +221,9 @@ class ShardedWriter(WriterBase):
         count = len(self._writers)
         for i, part in enumerate(parts):
             if part is not None:
-                self._submit((self.num_records + i) % count, Framed.of(part))
+                number = (self.num_records + i) % count
+                writer = self._writers[number]
+                self._workers.submit(number, write_framed, writer, part.view, part.tally)
         self.num_records += sum(len(part.spans) for part in parts if part is not None)
 
     def _fail(self, failure: Exception) -> None:
@@ -238,7 +240,7 @@ class ShardedWriter(WriterBase):
         """Has records written to a file."""
         writer = self._writers[number]
         if isinstance(records, Framed):
-            self._workers.submit(number, write_framed, writer, records)
+            self._workers.submit(number, write_framed, writer, records.data, records.tally)
         else:
             self._workers.submit(number, writer.write_many, records)
 

@@ -18,7 +18,6 @@ from tfwire._records.files.compression import either_word
 from tfwire._records.files.urls import ObjectPath, with_storage_options
 from tfwire._records.frames import (
     FRAME,
-    Framed,
     Packer,
     as_record,
     as_records,
@@ -315,9 +314,9 @@ class TFRecordWriter(WriterBase):
             done += 1
         return done
 
-    def _write_framed(self, records: Framed) -> None:
+    def _write_framed(self, block: memoryview, tally: Any) -> None:
         self._write_pending()
-        self._write_block(records.data, records.tally)
+        self._write_block(block, tally)
 
     def _write_block(
         self, block: memoryview, tally: Any = None, member: bytes | None = None
@@ -460,9 +459,10 @@ class TFRecordWriter(WriterBase):
         return f"<TFRecordWriter {self._path!r}{' closed' if self._closed else ''}>"
 
 
-def write_framed(writer: TFRecordWriter, records: Framed) -> None:
-    """Writes framed records, for a writer of several files."""
-    writer._run(writer._write_framed, records)
+def write_framed(writer: TFRecordWriter, block: memoryview, tally: Any) -> None:
+    """Writes framed records, for a writer of several files: their bytes, and their ``tfw_tally *``,
+    if it is known."""
+    writer._run(writer._write_framed, block, tally)
 
 
 def write_records(
