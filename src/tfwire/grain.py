@@ -9,7 +9,7 @@ import grain
 
 from tfwire import Dataset, Parser, TFRecordFiles
 from tfwire._interface.messages import integer
-from tfwire._interface.pipelines import iterate, threaded
+from tfwire._interface.pipelines import NumberedParser, chosen_numbers, iterate, threaded
 
 if TYPE_CHECKING:
     from tfwire.typing import AnyFeature, AnyPath, StorageOptions, Value
@@ -58,6 +58,7 @@ class TFRecordDataSource:
         self._batch_size = None if batch_size is None else integer("batch_size", batch_size, 1)
         self._records = TFRecordFiles(paths, storage_options=storage_options)
         self._parser = None if features is None else Parser(features)
+        self._numbered = NumberedParser(self._parser, self._records)
 
     def __len__(self) -> int:
         return -(-len(self._records) // (self._batch_size or 1))
@@ -69,8 +70,11 @@ class TFRecordDataSource:
             record = self._records[index]
             return record if self._parser is None else self._parser.parse_single(record)
         number = range(len(self))[index]
-        records = self._records[number * self._batch_size : (number + 1) * self._batch_size]
-        return records if self._parser is None else self._parser.parse(records)
+        chosen = slice(number * self._batch_size, (number + 1) * self._batch_size)
+        if self._parser is None:
+            return self._records[chosen]
+        batch: Value = self._numbered.parse(chosen_numbers(self._records, chosen))
+        return batch
 
     def _getitems(self, indices: Sequence[int]) -> list[Value]:
         """Many elements, for Grain, which asks for a batch at once: their records in one read."""

@@ -1,7 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* tfw_walk against a plain walk over the headers, and tfw_fetch with offsets that may lie: what is
- * fetched is always a record that verifies, at the place and of the size that the offsets say. */
+/* tfw_walk against a plain walk over the headers, and tfw_fetch and tfw_pipeline_fetch with offsets
+ * that may lie: what is fetched is always a record that verifies, at the place and of the size that
+ * the offsets say. */
 #include "common/script.h"
+
+#include "tfwire_pipeline.h"
 
 /* Walks the file in steps of so many records; the offsets of all of them and the last word. */
 static int walk(int fd, const file *f, size_t buffer_len, size_t step, int64_t *offsets,
@@ -109,6 +112,50 @@ static void check_fetch(int fd, const file *f, const int64_t *offsets, const int
     }
 }
 
+/* What ends a pipeline that orders all numbers is the first record that is wrong, and every one
+ * before it is delivered. */
+static void check_orders(const tfw_indexed_file *indexed, const file *f, const int64_t *numbers,
+                         size_t count, size_t order, uint32_t threads) {
+    const tfw_pipeline_options options = {.size = sizeof options, .num_threads = threads,
+                                          .mode = TFW_PIPELINE_SPANS, .indexed = indexed,
+                                          .indexed_count = 1};
+    tfw_pipeline *p;
+    tfw_chunk *chunk;
+    tfw_error error;
+    size_t ordered = 0, done = 0;
+    int status;
+    CHECK_EQ(TFW_OK, tfw_pipeline_create(&options, &p, NULL));
+    do {
+        while (ordered < count) {
+            const size_t more = count - ordered < order ? count - ordered : order;
+            if (tfw_pipeline_fetch(p, numbers + ordered, more, NULL) != TFW_OK) {
+                break;
+            }
+            ordered += more;
+        }
+        status = tfw_pipeline_next(p, -1, &chunk, &error);
+        if (status == TFW_OK) {
+            tfw_chunk_info info = {.size = sizeof info};
+            tfw_chunk_get(chunk, &info);
+            CHECK_EQ(done, info.begin.record);
+            for (size_t i = 0; i < info.records && check_failures == 0; i++, done++) {
+                check_fetched(f, indexed->offsets, numbers[done], info.data,
+                              (size_t)info.data_len, info.spans[i]);
+            }
+            tfw_chunk_release(chunk);
+        }
+    } while (status == TFW_OK && check_failures == 0);
+    CHECK_EQ(status == TFW_END ? count : done, done);
+    if (status != TFW_END) {
+        tfw_place place, next;
+        tfw_pipeline_stopped(p, &place, &next);
+        CHECK_EQ(numbers[done], place.record);
+        error.offset = status == TFW_E_ARGUMENT ? indexed->offsets[numbers[done]] : error.offset;
+        check_refused(f, indexed->offsets, numbers[done], status, &error);
+    }
+    tfw_pipeline_free(p);
+}
+
 /* buffer, step, room, how to read, a lie; numbers; the file. */
 static void run(input *in) {
     static int64_t offsets[LOG_MAX + 1];
@@ -133,6 +180,14 @@ static void run(input *in) {
         numbers[i] %= (int64_t)records;
     }
     check_fetch(fd, &f, offsets, numbers, records != 0 ? count : 0, room);
+    tfw_indexed_file indexed = {offsets, records, NULL, fd, 0};
+    for (uint32_t i = 0; i < 3 && records != 0; i++) {
+        if (i == 2) {
+            CHECK_EQ(TFW_OK, tfw_cache_create(f.len, &indexed.cache, NULL));
+        }
+        check_orders(&indexed, &f, numbers, count, step, 1 + i);
+    }
+    tfw_cache_free(indexed.cache);
     free(f.data);
 }
 

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* tfw_exchange and tfw_gather against plain loops, with slots and room that do not suffice. */
+/* tfw_exchange and tfw_gather against plain loops, with slots and room that do not suffice; the
+ * orders of tfw_permute, of any size. */
 #include "common/fuzz.h"
 
 enum { MAX_HELD = 16, MAX_OTHERS = 32 };
@@ -47,6 +48,22 @@ static void gather(buffer *b, size_t num_held, const uint8_t *const *strings, si
     free(out);
 }
 
+/* Some numbers of an order: each another one, and within it. */
+static void permute(uint64_t key, uint64_t size) {
+    int64_t numbers[100];
+    const size_t count = size < 100 ? (size_t)size : 100;
+    for (size_t i = 0; i < count; i++) {
+        numbers[i] = (int64_t)(i % 2 != 0 ? size - 1 - i / 2 : i / 2);
+    }
+    CHECK_EQ(TFW_OK, tfw_permute(key, size, numbers, count, NULL));
+    for (size_t i = 0; i < count; i++) {
+        CHECK((uint64_t)numbers[i] < size);
+        for (size_t k = 0; k < i; k++) {
+            CHECK(numbers[k] != numbers[i]);
+        }
+    }
+}
+
 /* how many are held and come; strings by length and byte; slots; room. */
 static void run(input *in) {
     buffer b, expected;
@@ -75,6 +92,8 @@ static void run(input *in) {
              tfw_exchange(b.held, b.held_numbers, num_held, b.others, b.other_numbers,
                           sizeof(tfw_span), slots, count, NULL));
     CHECK(memcmp(&expected, &b, sizeof b) == 0);
+    permute((uint64_t)expected.held_numbers[0] * UINT64_C(0x9e3779b97f4a7c15) + num_held,
+            (input_number(in, 8) >> (input_byte(in) & 63)) % INT64_MAX);
     gather(&b, num_held, (const uint8_t *const *)strings, (size_t)input_number(in, 2) % 4096);
     for (size_t i = 0; i < num_held + count; i++) {
         free(strings[i]);

@@ -26,7 +26,8 @@ Iterators derive from ``tfwire.DatasetIterator``: ``_translated`` and ``_given_u
   ``joined_specs`` the structure of elements that are as one of several says.
 * Types of values: ``to_dtype`` of any name of one.
 * The records of files: ``paths_of`` an argument; those of whole files ``in_memory``, of
-  ``size_in_memory`` bytes; ``chosen_numbers`` of them in a slice or sequence; ``check_rule`` of how
+  ``size_in_memory`` bytes; ``chosen_numbers`` of them in a slice or sequence, which a
+  ``NumberedParser`` parses without an object for each; ``check_rule`` of how
   they are divided among shards.
 """
 
@@ -66,4 +67,5 @@ from tfwire._data.structure import (
     zip_structures as zip_structures,
 )
 from tfwire._parsing.features import to_dtype as to_dtype
+from tfwire._parsing.fetched_batches import NumberedParser as NumberedParser
 from tfwire._records.index.random_access import chosen_numbers as chosen_numbers

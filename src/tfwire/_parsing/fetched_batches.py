@@ -15,8 +15,11 @@ from tfwire._base.native import ffi, lib
 from tfwire._parsing.failure import ParseFailure
 from tfwire._parsing.fields import Column
 from tfwire._parsing.native_session import Schema, arrays_over
-from tfwire._records.index.record_numbers import IndexedTable
+from tfwire._records.index.random_access import TFRecordFiles
+from tfwire._records.index.record_numbers import IndexedTable, indexed_table
 from tfwire._records.reading.pipeline import Chunk, NativePipeline, PipelineOptions
+
+_ONE_BATCH = 1 << 30  # records of a batch that holds all that were ordered
 
 
 class Fetching(Protocol):
@@ -96,6 +99,50 @@ class FetchedBatches:
     def close(self) -> None:
         """Ends the threads, when nobody is in a call. Closing again is allowed."""
         self._pipeline.close()
+
+
+class NumberedParser:
+    """Parses records of files by their numbers, in the caller's thread; for any number of threads
+    and forked processes.
+
+    Args:
+        parser: A Parser.
+        files: The files.
+    """
+
+    def __init__(self, parser: Any, files: TFRecordFiles) -> None:
+        self._parser = parser
+        self._files = files
+        self._unused: list[FetchedBatches] = []
+        self._is_careful = False  # C cannot read these files
+
+    def parse(self, numbers: Array) -> Any:
+        """As ``parser.parse(files[numbers])``, without an object for each record.
+
+        Args:
+            numbers: int64, counted from the beginning.
+        """
+        batches = self._acquire() if len(numbers) else None
+        if batches is not None:
+            batches.order(np.ascontiguousarray(numbers))
+            found = batches.take(len(numbers))
+            if found is not None:
+                self._unused.append(batches)
+                return found[0]
+        return self._parser.parse(self._files[numbers])  # also says what is wrong
+
+    def _acquire(self) -> FetchedBatches | None:
+        try:
+            return self._unused.pop()
+        except IndexError:
+            table = None if self._is_careful else indexed_table(self._files)
+        if table is None:
+            self._is_careful = True
+            return None
+        return FetchedBatches(self._parser, table, _ONE_BATCH)
+
+    def __reduce__(self) -> Any:
+        return type(self), (self._parser, self._files)
 
 
 # ---- Columns of chunks -------------------------------------------------------------------------

@@ -14,6 +14,7 @@ from tfwire import DataLossError, Dataset, DatasetIterator, Parser, RaggedFeatur
 from tfwire._interface.messages import boolean, integer
 from tfwire._interface.pipelines import (
     Epochs,
+    NumberedParser,
     check_rule,
     chosen_numbers,
     in_memory,
@@ -257,6 +258,7 @@ class TFRecordMapDataset(data.Dataset):
         )
         self._in_memory = None if in_memory is None else boolean("in_memory", in_memory)
         self._records = TFRecordFiles(paths, storage_options=storage_options)
+        self._numbered = NumberedParser(self._parser, self._records)
         self._memory = self._read()
 
     def _read(self) -> Any:
@@ -297,9 +299,9 @@ class TFRecordMapDataset(data.Dataset):
         return self._records[numbers] if self._parser is None else _Chosen(self, numbers)
 
     def _batch(self, numbers: Any, form: dict[str, Any]) -> Value:
-        memory = self._memory
-        records = self._records[numbers] if memory is None else memory[numbers]
-        return converted(self._parser.parse(records), form)
+        if self._memory is None:
+            return converted(self._numbered.parse(numbers), form)
+        return converted(self._parser.parse(self._memory[numbers]), form)
 
     def _single(self, record: bytes) -> Item:
         item = Item(converted(self._parser.parse_single(record), self._form))
