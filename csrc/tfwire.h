@@ -575,15 +575,6 @@ TFW_API int tfw_parse(tfw_columns *columns, const uint8_t *data, size_t data_len
                       const tfw_span *spans, size_t count, unsigned flags, size_t *out_done,
                       tfw_error *error);
 
-/* Clears the columns and parses one message into them, by the rules of TFW_SINGLE. The strings of
- * all dense columns are copied to out_strings, one after the other; string i of all ends at
- * out_ends[i]. Flags: TFW_EMPTY_IS_MISSING, TFW_SINGLE.
- * TFW_NEED_SPACE: they take more than capacity; the columns hold them all the same.
- * REQUIRES: as tfw_parse; room at out_ends for all strings of dense columns. */
-TFW_API int tfw_parse_one(tfw_columns *columns, const uint8_t *data, size_t len, unsigned flags,
-                          uint8_t *out_strings, size_t capacity, int64_t *out_ends,
-                          tfw_error *error);
-
 /* tfw_parse for SequenceExamples: context (NULL: none wanted) and feature lists (NULL: none
  * wanted), the latter created with TFW_FEATURE_LISTS. Flags: those of tfw_parse. error->list says
  * which of the two failed. A feature list that is absent has no steps. */

@@ -98,10 +98,10 @@ static void read_ahead(workload *w) {
 }
 
 static void parse_one(workload *w) {
-    int64_t ends[MOST_INPUTS];
     for (size_t i = 0; i < RECORDS; i++) {
-        expect(TFW_OK, tfw_parse_one(w->columns, w->data + w->spans[i].offset,
-                                     (size_t)w->spans[i].length, 0, out, ROOM, ends, NULL));
+        tfw_columns_clear(w->columns);
+        expect(TFW_OK, tfw_parse(w->columns, w->data, w->len, &w->spans[i], 1, TFW_SINGLE, NULL,
+                                 NULL));
     }
 }
 

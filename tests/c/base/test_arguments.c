@@ -70,18 +70,6 @@ static int parse_with(unsigned flags) {
     return status;
 }
 
-static int parse_one_with(unsigned flags) {
-    table t;
-    blob message = example();
-    uint8_t *data = exactly(message.data, message.len), strings[4];
-    int64_t end;
-    table_open(&t);
-    int status = tfw_parse_one(t.columns, data, message.len, flags, strings, 4, &end, NULL);
-    table_close(&t);
-    free(data);
-    return status;
-}
-
 static int parse_sequence_with(unsigned flags) {
     table t;
     blob message = example();
@@ -159,7 +147,6 @@ static void unknown_flags_are_refused(void) {
         {reader_with, TFW_NO_DATA_CRC | TFW_CORRECT | TFW_CORRECT_AMBIGUOUS},
         {columns_with, TFW_FEATURE_LISTS | TFW_OWN_NUMBERS | TFW_NOTE_ABSENT},
         {parse_with, TFW_EMPTY_IS_MISSING | TFW_SINGLE | TFW_ADDRESSES},
-        {parse_one_with, TFW_EMPTY_IS_MISSING | TFW_SINGLE},
         {parse_sequence_with, TFW_EMPTY_IS_MISSING | TFW_SINGLE | TFW_ADDRESSES},
         {read_columns_with, TFW_EMPTY_IS_MISSING | TFW_SINGLE | TFW_SEQUENCE},
         {read_unit_with,
@@ -218,7 +205,6 @@ static void no_messages_are_no_error(void) {
     table_open(&t);
     CHECK_EQ(TFW_OK, tfw_parse(t.columns, NULL, 0, NULL, 0, 0, &a, NULL));
     CHECK_EQ(TFW_OK, tfw_parse_sequence(NULL, NULL, NULL, 0, NULL, 0, 0, &a, NULL));
-    CHECK_EQ(TFW_E_MISSING, tfw_parse_one(t.columns, NULL, 0, 0, NULL, 0, NULL, NULL));
     tfw_extent extent = {1, 1, 1};
     uint64_t left_out = 9;
     CHECK_EQ(TFW_OK, tfw_shorten(NULL, 0, &extent, NULL, &a, NULL, 0, &b, &left_out, NULL));
