@@ -17,7 +17,7 @@ import tfwire as tfw
 from helpers.products import diagonals
 from helpers.threads import nothing_left, threads_of_tfwire, wait_for
 from tfwire._base import system
-from tfwire._examples import parallel_encoder
+from tfwire._examples import dealing_encoder, parallel_encoder
 from tfwire._examples.encoder_inputs import inputs_from_columns
 from tfwire._examples.native_encoder import FRAME_ROOM, native_inputs
 
@@ -51,6 +51,10 @@ columns_of_all_kinds = pytest.mark.parametrize("columns", COLUMNS.values(), ids=
 def small_blocks(monkeypatch):
     """Many blocks from few records; no thread and no open file at the end."""
     monkeypatch.setattr(parallel_encoder, "_ENCODED_RANGE", 5000)
+    for name in ("_PART_BYTES", "_SMALL_PART_BYTES"):
+        monkeypatch.setattr(dealing_encoder, name, 3000)
+    monkeypatch.setattr(dealing_encoder, "_LEAST_PART_BYTES", 100)
+    monkeypatch.setattr(dealing_encoder, "_FEW_BYTES", 700)
     with nothing_left():
         yield
 
@@ -231,6 +235,62 @@ def test_a_column_at_fault_is_an_error_after_the_records_before_it(record, tmp_p
         for bytes_as in ("object", "column"):
             with pytest.raises(ValueError, match=f"record {record}: "):
                 tfw.encode_columns(columns, bytes_as=bytes_as, num_threads=threads)
+
+
+def dealt(records, count):
+    return [records[i::count] for i in range(count)]
+
+
+def records_of_shards(writer):
+    return [list(tfw.read_records(path)) for path in writer.paths]
+
+
+@pytest.mark.parametrize("threads", [1, *THREADS])
+@pytest.mark.parametrize("record", [0, 1, 2, 50, 300, COUNT - 1])
+def test_shards_get_the_records_before_one_at_fault(record, threads, tmp_path):
+    """And the writer goes on with the shard whose turn it is."""
+    data, offsets = np.arange(COUNT * 40, dtype=np.uint8), np.arange(0, COUNT * 40 + 1, 40)
+    expected = tfw.encode_columns({"x": tfw.BytesColumn(data, offsets)})[:record]
+    columns = {"x": tfw.BytesColumn(data, offsets)}
+    offsets[record + 1] = -1
+    pattern = tmp_path / "{shard}-{shards}"
+    with tfw.ShardedWriter(pattern, num_shards=4, num_threads=threads, index=True) as writer:
+        writer.write(b"first")
+        with pytest.raises(ValueError, match=f"'x': record {record}: .* decrease"):
+            writer.write_columns(columns)
+        assert record + 1 == writer.num_records
+        writer.write_many([b"x", b"last"])
+    assert dealt([b"first", *expected, b"x", b"last"], 4) == records_of_shards(writer)
+    assert tfw.Receipt.of([b"first", *expected, b"x", b"last"]) == writer.receipt
+
+
+@pytest.mark.parametrize("threads", [1, *THREADS])
+@pytest.mark.parametrize("shards", [1, 3, 40])
+def test_shards_are_dealt_records_of_any_lengths(shards, threads, tmp_path):
+    """Parts that are full before the others are cut at the same record."""
+    lengths = RNG.choice([0, 5, 400, 9000], COUNT, p=[0.6, 0.3, 0.08, 0.02])
+    lengths[::shards] *= 3
+    columns = {"x": list(map(bytes, lengths))}
+    expected = tfw.encode_columns(columns)
+    pattern = tmp_path / "{shard}-{shards}"
+    with tfw.ShardedWriter(pattern, num_shards=shards, num_threads=threads) as writer:
+        for _ in range(2):
+            writer.write_columns(columns)
+    assert dealt(expected * 2, shards) == records_of_shards(writer)
+
+
+def test_threads_may_share_a_writer_of_shards(tmp_path):
+    """Every record is there once, and shards differ by one record at most."""
+    columns, threads = COLUMNS["ragged"], []
+    with tfw.ShardedWriter(tmp_path / "{shard}", num_shards=3, num_threads=2) as writer:
+        for _ in range(3):
+            threads.append(threading.Thread(target=writer.write_columns, args=(columns,)))
+            threads[-1].start()
+        for thread in threads:
+            thread.join()
+    records = [record for shard in records_of_shards(writer) for record in shard]
+    assert sorted(tfw.encode_columns(columns) * 3) == sorted(records)
+    assert {COUNT} == set(map(len, records_of_shards(writer)))
 
 
 @pytest.mark.parametrize("options", [None, "GZIP"])
