@@ -47,10 +47,15 @@ static int append_rows(tfwi_block *block, const tfwi_piece *piece, bool notes_of
     return status;
 }
 
-int tfwi_chunk_join(tfw_chunk *chunk, tfwi_pool *pool, bool notes_offsets) {
+/* Pieces from which on a batch is much larger than its first piece: the block of that would have to
+ * grow to many times the size of the others, which is fresh memory each time. */
+enum { MANY_PIECES = 4 };
+
+int tfwi_chunk_join(tfw_chunk *chunk, tfwi_pool *const pools[2], bool notes_offsets) {
     const tfwi_piece first = chunk->pieces.of[0];
-    const bool moves = first.block->is_lent;
-    tfwi_block *block = moves ? tfwi_block_take(pool) : first.block;
+    const bool is_large = chunk->pieces.count >= MANY_PIECES;
+    const bool moves = is_large || first.block->is_lent;
+    tfwi_block *block = moves ? tfwi_block_take(pools[is_large]) : first.block;
     int status = block != NULL ? TFW_OK : TFW_E_MEMORY;
     for (size_t i = moves ? 0 : 1; i < chunk->pieces.count && status == TFW_OK; i++) {
         status = append_rows(block, &chunk->pieces.of[i], notes_offsets);

@@ -337,7 +337,7 @@ static void deliver_records(fetch *f) {
 void tfwi_fetch_range(tfw_pipeline *p, tfwi_worker *w, tfwi_range *r) {
     fetch f = {.p = p, .w = w, .r = r, .rows = r->order.count};
     tfwi_bytes buffer = {.of = w->stretch.buffer, .capacity = w->stretch.capacity};
-    r->block = tfwi_block_take(p->pool);
+    r->block = tfwi_block_take(p->pools[0]);
     r->at = (tfw_place){0};
     const bool has_buffer = TFWI_RESERVE(buffer, TFWI_LONGEST_GROUP);
     w->stretch.buffer = buffer.of;

@@ -94,16 +94,20 @@ static bool init_pipeline(tfw_pipeline *p, const tfw_pipeline_options *o) {
         p->workers[i].stretch.size = sizeof p->workers[i].stretch;
     }
     const bool absent = (o->flags & TFW_PIPELINE_NOTE_ABSENT) != 0;
-    p->pool = tfwi_pool_create(schemas, absent ? TFW_NOTE_ABSENT : 0, p->ring + 3);
-    return p->pool != NULL && init_locks(p);
+    for (int i = 0; i < 2; i++) {
+        p->pools[i] = tfwi_pool_create(schemas, absent ? TFW_NOTE_ABSENT : 0, p->ring + 3);
+    }
+    return p->pools[0] != NULL && p->pools[1] != NULL && init_locks(p);
 }
 
 static void free_parts(tfw_pipeline *p) {
     for (size_t i = 0; i < p->paths.count; i++) {
         tfw_free(p->paths.of[i]);
     }
-    if (p->pool != NULL) {
-        tfwi_pool_close(p->pool);
+    for (int i = 0; i < 2; i++) {
+        if (p->pools[i] != NULL) {
+            tfwi_pool_close(p->pools[i]);
+        }
     }
     tfw_free(p->indexed.of);
     tfw_free(p->paths.of);
@@ -161,7 +165,7 @@ static void join_chunk(tfw_pipeline *p, tfw_chunk *chunk) {
     chunk->state = CHUNK_BUSY;
     tfwi_mutex_unlock(&p->lock);
     const int status =
-        tfwi_chunk_join(chunk, p->pool, (p->flags & TFW_PIPELINE_POSITIONS) != 0);
+        tfwi_chunk_join(chunk, p->pools, (p->flags & TFW_PIPELINE_POSITIONS) != 0);
     tfwi_mutex_lock(&p->lock);
     chunk->state = CHUNK_READY;
     chunk->status = status;
@@ -224,7 +228,8 @@ void tfwi_pipeline_start(tfw_pipeline *p) {
     if (p->process != tfwi_process()) { /* others read it without the lock */
         p->process = tfwi_process();
     }
-    tfwi_pool_share(p->pool);
+    tfwi_pool_share(p->pools[0]);
+    tfwi_pool_share(p->pools[1]);
     while (p->started + 1 < p->num_threads) {
         tfwi_worker *w = &p->workers[p->started + 1];
         if (!tfwi_thread_start(&w->thread, run_worker, w)) {

@@ -119,7 +119,7 @@ struct tfw_pipeline {
     uint32_t mode;
     uint32_t flags;
     TFWI_ARRAY(tfwi_indexed) indexed; /* not empty: ranges are orders of their records */
-    tfwi_pool *pool;
+    tfwi_pool *pools[2]; /* of ranges; of batches that are much larger than those */
     size_t ring; /* how many ranges there may be */
 
     tfwi_mutex lock;

@@ -16,7 +16,7 @@ void tfwi_range_begin(tfwi_range *r) {
 
 bool tfwi_range_has_block(tfw_pipeline *p, tfwi_range *r) {
     if (r->block == NULL) {
-        r->block = tfwi_block_take(p->pool);
+        r->block = tfwi_block_take(p->pools[0]);
     }
     if (r->block == NULL) {
         r->status = tfwi_fail(&r->error, TFW_E_MEMORY, "out of memory");
