@@ -47,8 +47,8 @@ static int append_rows(tfwi_block *block, const tfwi_piece *piece, bool notes_of
     return status;
 }
 
-/* Pieces from which on a batch is much larger than its first piece: the block of that would have to
- * grow to many times the size of the others, which is fresh memory each time. */
+/* Pieces from which on a batch is much larger than its first piece, whose block would have to grow
+ * to many times the size of the others. */
 enum { MANY_PIECES = 4 };
 
 int tfwi_chunk_join(tfw_chunk *chunk, tfwi_pool *const pools[2], bool notes_offsets) {

@@ -142,9 +142,9 @@ struct tfw_chunk {
 };
 
 /* Copies the pieces to the end of the first one's block; or where that is lent, into another of
- * pools[0]; or where they are many, into one of pools[1]. Also the offsets of the rows in their files
- * if asked for. TFW_E_MEMORY. REQUIRES: all chunks before it are joined, as they may have rows of
- * that block. */
+ * pools[0]; or where they are many, into one of pools[1]. Also the offsets of the rows in their
+ * files if asked for. TFW_E_MEMORY. REQUIRES: all chunks before it are joined, as they may have
+ * rows of that block. */
 int tfwi_chunk_join(tfw_chunk *chunk, tfwi_pool *const pools[2], bool notes_offsets);
 
 #endif /* TFWIRE_POOL_H */
