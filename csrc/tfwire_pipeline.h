@@ -55,7 +55,8 @@ typedef struct tfw_pipeline_options {
     const tfw_schema *lists;    /* with TFW_SEQUENCE: NULL: none wanted */
     uint64_t batch_size;        /* to parse: records of a batch; else 0 */
     uint64_t max_record_size;   /* 0: no limit */
-    uint64_t range_bytes;       /* what a thread reads at a time, about; 0: 1 MiB */
+    uint64_t range_bytes;       /* what a thread reads at a time, about; 0: 1 MiB, and 32 KiB
+                                   for each column, up to 4 MiB */
     uint32_t num_threads;       /* all that work, the caller of tfw_pipeline_next included */
     uint32_t mode;              /* enum tfw_pipeline_mode */
     uint32_t flags;
@@ -66,7 +67,7 @@ typedef struct tfw_pipeline_options {
 
 /* No thread is started before the first range has been read, and with num_threads 1 none ever is.
  * Memory is bounded by num_threads + 2 ranges, which are extended to one batch where that is up to
- * 16 times as large, by one batch, and by what the chunks hold that were not released.
+ * 8 times as large, by one batch, and by what the chunks hold that were not released.
  * REQUIRES: the schemas live as long as the pipeline and its chunks. */
 TFW_API int tfw_pipeline_create(const tfw_pipeline_options *options, tfw_pipeline **out_pipeline,
                                 tfw_error *error);

@@ -13,12 +13,14 @@
 #include "records/walk.h"
 
 enum {
-    /* Bytes of a range: with its columns it stays in the second cache. Larger ranges would copy
-     * fewer rows of batches that span two, but take longer. */
+    /* Bytes of a range: its columns stay in the second cache. Larger ones copy fewer rows of
+     * batches that span two, but take longer. */
     RANGE = 1 << 20,
+    COLUMN = 1 << 15,  /* more for each column: taking it takes as long as reading so much */
+    MOST_COLUMNS = 96, /* that count */
     LONG_RECORD = 1 << 13, /* bytes from which on headers are walked over */
     MOST_WALKED = 1 << 24, /* bytes of a range of one batch */
-    MOST_ROUNDED = 16,      /* times the bytes of a range: for one batch at most */
+    MOST_ROUNDED = 8,      /* times the bytes of a range: for one batch at most */
     MOST_SEGMENTS = 256,
     HEADERS = 256, /* walked over at a time */
     LEAPS = 256    /* records of a range where only headers are read: more than a guess costs */
@@ -240,8 +242,17 @@ bool tfwi_plan_may_open(const tfw_pipeline *p) {
            tfwi_plan_has_room(p) && (p->opened == p->linked || !must_be_known(p));
 }
 
+/* The bytes of a range, unless something else was asked for. */
+static uint64_t usual_range(const tfw_pipeline *p) {
+    uint64_t columns = 0;
+    for (int i = 0; i < 2; i++) {
+        columns += p->pool->schemas[i] != NULL ? p->pool->schemas[i]->count : 0;
+    }
+    return RANGE + COLUMN * (columns < MOST_COLUMNS ? columns : MOST_COLUMNS);
+}
+
 static target make_target(const tfw_pipeline *p) {
-    uint64_t bytes = p->range_bytes != 0 ? p->range_bytes : RANGE;
+    uint64_t bytes = p->range_bytes != 0 ? p->range_bytes : usual_range(p);
     if (p->mode == TFW_PIPELINE_OFFSETS && p->mean >= TFWI_LEAPT_RECORD &&
         (double)bytes < p->mean * LEAPS) {
         bytes = (uint64_t)(p->mean * LEAPS);
