@@ -35,7 +35,8 @@ enum tfw_pipeline_flags {
                                        delivered by the call of tfw_pipeline_next that follows the
                                        error or TFW_END */
     TFW_PIPELINE_NOTE_ABSENT = 512, /* to parse: columns as with TFW_NOTE_ABSENT */
-    TFW_PIPELINE_POSITIONS = 1024   /* to parse: chunks know where each record begins */
+    TFW_PIPELINE_POSITIONS = 1024,  /* to parse: chunks know where each record begins */
+    TFW_PIPELINE_TALLY = 2048       /* to parse: tfw_pipeline_tally counts */
 };
 
 /* Where a record begins. */
@@ -90,8 +91,8 @@ TFW_API int tfw_pipeline_add(tfw_pipeline *pipeline, const char *const *paths, u
  * reports: what is wrong after all chunks before it, with error->record in its file; also on every
  * later call, until tfw_pipeline_seek or tfw_pipeline_push. error->offset of damage is that of the
  * record in the file.
- * TFW_E_TRUNCATED also where a file is shorter than it was when it was opened; what a file has
- * grown by since then is not read.
+ * TFW_E_TRUNCATED also where a file is shorter than it was when it was opened; one that has grown
+ * when its end is reached is read on.
  * TFW_E_UNSUPPORTED: not a regular file, or its path is NULL; or this is a forked child.
  * TFW_E_ARGUMENT: cancelled. */
 TFW_API int tfw_pipeline_next(tfw_pipeline *pipeline, int32_t timeout_ms, tfw_chunk **out_chunk,
@@ -120,6 +121,11 @@ TFW_API void tfw_pipeline_stopped(const tfw_pipeline *pipeline, tfw_place *out_p
 TFW_API void tfw_pipeline_misfit(const tfw_pipeline *pipeline, const uint8_t **out_data,
                                  uint64_t *out_len);
 
+/* With TFW_PIPELINE_TALLY: what the records that were parsed add up to, in order, as far as the
+ * pipeline has got: of those in all chunks delivered, and then some. file_crc is that of a file of
+ * all of them. Else zeros. */
+TFW_API void tfw_pipeline_tally(tfw_pipeline *pipeline, tfw_tally *out_tally);
+
 /* Goes on at a record after an error, or after what was pushed; what was pushed and lies after the
  * record at fault is parsed first if place is where the next one begins, else dropped.
  * TFW_E_ARGUMENT: there was no error and no push, or that record lies before it. */
@@ -139,8 +145,8 @@ TFW_API int tfw_pipeline_seek(tfw_pipeline *pipeline, const tfw_place *place, tf
 TFW_API int tfw_pipeline_push(tfw_pipeline *pipeline, const tfw_batch *batch, uint64_t file,
                               tfw_error *error);
 
-/* Wakes a thread that waits in tfw_pipeline_next. From any thread, at any time before
- * tfw_pipeline_free. */
+/* Wakes a thread that waits in tfw_pipeline_next, and ends what is being read after the piece at
+ * hand, of some 256 KiB. From any thread, at any time before tfw_pipeline_free. */
 TFW_API void tfw_pipeline_cancel(tfw_pipeline *pipeline);
 
 typedef struct tfw_chunk_info {

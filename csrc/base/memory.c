@@ -11,22 +11,32 @@
 #endif
 
 #ifdef TFW_TEST_FAULTS
-/* Test builds count requests down: the one that finds zero fails, and all after it succeed. */
+/* Test builds count requests down: the one that finds zero fails, and all after it succeed. They
+ * note the largest, too. Several threads may ask at once. */
 __attribute__((visibility("default"))) long tfwi_test_fail_allocation = -1;
+size_t tfwi_test_largest_request = 0;
 
-static bool request_fails(void) {
-    return tfwi_test_fail_allocation >= 0 && tfwi_test_fail_allocation-- == 0;
+static bool request_fails(size_t size) {
+    if (size > __atomic_load_n(&tfwi_test_largest_request, __ATOMIC_RELAXED)) {
+        __atomic_store_n(&tfwi_test_largest_request, size, __ATOMIC_RELAXED);
+    }
+    return __atomic_load_n(&tfwi_test_fail_allocation, __ATOMIC_RELAXED) >= 0 &&
+           __atomic_fetch_sub(&tfwi_test_fail_allocation, 1, __ATOMIC_RELAXED) == 0;
 }
 #else
-static bool request_fails(void) { return false; }
+static bool request_fails(size_t size) {
+    (void)size;
+    return false;
+}
 #endif
 
 void *tfwi_realloc(void *memory, size_t size) {
-    return request_fails() ? NULL : realloc(memory, size != 0 ? size : 1);
+    return request_fails(size) ? NULL : realloc(memory, size != 0 ? size : 1);
 }
 
 void *tfwi_calloc(size_t count, size_t size) {
-    return request_fails() ? NULL : calloc(count != 0 ? count : 1, size != 0 ? size : 1);
+    return request_fails(count * size) ? NULL
+                                       : calloc(count != 0 ? count : 1, size != 0 ? size : 1);
 }
 
 void tfw_free(void *memory) { free(memory); }

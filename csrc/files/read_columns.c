@@ -246,6 +246,9 @@ int tfwi_read_records(tfwi_reading *r, size_t max_records, tfw_error *error) {
     size_t reach = PIECE; /* more for a record that is longer */
     int status = TFW_OK;
     while (status == TFW_OK && r->done < max_records) {
+        if (r->stop != NULL && atomic_load_explicit(r->stop, memory_order_relaxed)) {
+            return TFW_NEED_INPUT;
+        }
         const size_t have = s->end - s->begin, missing = max_records - r->done;
         size_t count = 0, consumed = 0;
         tfw_error found = {.expected = TFW_HEADER_SIZE};

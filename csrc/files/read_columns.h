@@ -6,6 +6,8 @@
 #include "base/memory.h"
 #include "parse/columns.h"
 
+#include <stdatomic.h>
+
 typedef TFWI_ARRAY(uint64_t) tfwi_offsets;
 typedef TFWI_ARRAY(tfw_span) tfwi_spans;
 
@@ -20,11 +22,12 @@ typedef struct tfwi_reading {
     tfwi_offsets *offsets; /* where each begins in the file */
     tfwi_spans *spans;     /* of the buffer, in which all of them stay */
     tfwi_bytes *first;     /* the payload of the first record, if none is done yet */
+    const atomic_bool *stop; /* reading ends before the next piece */
     size_t done;
 } tfwi_reading;
 
 /* As tfw_read_columns, up to max_records done. With spans TFW_NEED_SPACE also says that the buffer
- * is full. REQUIRES: the stretch and the flags are valid. */
+ * is full. TFW_NEED_INPUT: it was stopped. REQUIRES: the stretch and the flags are valid. */
 int tfwi_read_records(tfwi_reading *r, size_t max_records, tfw_error *error);
 
 /* Reports that the file ends within the record at begin, which takes needed bytes and of which

@@ -85,7 +85,7 @@ void tfw_chunk_get(const tfw_chunk *chunk, tfw_chunk_info *out_info) {
         .end = chunk->end,
         .first_row = piece->first,
     };
-    for (size_t i = 0; i < block->runs.count && block->columns[0] == NULL; i++) {
+    for (size_t i = 0; i < block->runs.count && block->finished[0] == block->finished[1]; i++) {
         const tfwi_run *run = &block->runs.of[i];
         if (run->row == piece->first) {
             info.tally = run->tally;

@@ -8,6 +8,8 @@
  * and whichever thread comes first copies these rows to the end of its block. */
 #include "pipeline/pipeline.h"
 
+#include "records/frame.h"
+
 enum { MOST_BROKEN_LINKS = 2 };
 
 /* ---- Failure -------------------------------------------------------------------------------- */
@@ -154,13 +156,15 @@ static void deliver_block(tfw_pipeline *p, tfwi_block *block, bool all) {
 /* ---- Links ---------------------------------------------------------------------------------- */
 
 /* A mean of the records of the last ranges. */
-static void note_size(tfw_pipeline *p, const tfwi_block *block) {
-    uint64_t bytes = 0;
-    for (size_t i = 0; i < block->runs.count; i++) {
-        bytes += block->runs.of[i].end.offset - block->runs.of[i].begin.offset;
+static void note_size(tfw_pipeline *p, const tfwi_block *block, size_t from) {
+    uint64_t bytes = 0, records = 0;
+    for (size_t i = from; i < block->runs.count; i++) {
+        const tfwi_run *run = &block->runs.of[i];
+        bytes += run->end.offset - run->begin.offset;
+        records += run->end.record - run->begin.record;
     }
-    if (block->rows != 0) {
-        const double mean = (double)bytes / (double)block->rows;
+    if (records != 0) {
+        const double mean = (double)bytes / (double)records;
         p->mean += p->mean != 0 ? (mean - p->mean) / 8 : mean;
     }
 }
@@ -174,6 +178,18 @@ static void compare_rows(tfw_pipeline *p, tfwi_range *r, uint64_t rows) {
     }
     p->row_error += (int64_t)(rows - r->rows);
     r->rows = 0; /* where the range goes on after an error */
+}
+
+/* Adds the totals of runs to those of all records. */
+static void add_up(tfw_pipeline *p, const tfwi_block *block, size_t from) {
+    for (size_t i = from; i < block->runs.count; i++) {
+        const tfw_tally *more = &block->runs.of[i].tally;
+        const uint64_t bytes = more->payload_bytes + more->records * TFWI_FRAME_SIZE;
+        p->tally.records += more->records;
+        p->tally.payload_bytes += more->payload_bytes;
+        p->tally.hash += more->hash;
+        p->tally.file_crc = tfw_crc32c_combine(p->tally.file_crc, more->file_crc, bytes);
+    }
 }
 
 /* Numbers the records of a guess that has come true. */
@@ -260,8 +276,12 @@ static bool is_last(const tfw_pipeline *p) {
 
 void tfwi_links_deliver(tfw_pipeline *p, tfwi_range *r, bool all) {
     if (r->block != NULL) {
-        note_size(p, r->block);
+        note_size(p, r->block, r->delivered);
+        if ((p->flags & TFW_PIPELINE_TALLY) != 0) {
+            add_up(p, r->block, r->delivered);
+        }
         compare_rows(p, r, r->block->rows);
+        r->delivered = 0;
         deliver_block(p, r->block, all);
         tfwi_block_release(r->block);
         r->block = NULL;

@@ -10,7 +10,7 @@
 typedef struct tfwi_source {
     uint64_t number;
     uint64_t serial; /* no two sources have the same */
-    uint64_t size;   /* when it was opened */
+    uint64_t size;   /* as far as the plan knows: of the thread that opens ranges */
     size_t uses;
     int fd;
 } tfwi_source;
@@ -35,6 +35,7 @@ typedef struct tfwi_segment {
     tfwi_source *source;
     uint64_t from;
     uint64_t limit;
+    uint64_t size;   /* of the file, when this was planned */
     uint64_t record; /* number of the first one, if it is known */
 } tfwi_segment;
 
@@ -79,6 +80,7 @@ typedef struct tfwi_range {
     tfw_place at; /* where reading goes on, and at last where it ended */
     uint64_t begin;
     tfwi_block *block;
+    size_t delivered; /* runs of the block that were delivered before it was given back */
     int status; /* what is wrong with the record there */
     tfw_error error;
     tfw_place next; /* the record after it, if it is whole */
@@ -131,7 +133,7 @@ struct tfw_pipeline {
     size_t started;       /* threads */
     size_t busy;          /* threads that do something now */
     bool was_started;
-    bool is_cancelled;
+    atomic_bool is_cancelled; /* also read without the lock */
 
     TFWI_ARRAY(char *) paths; /* some may be NULL */
 
@@ -144,6 +146,7 @@ struct tfw_pipeline {
     double mean;          /* bytes of a record, with its frame; 0: not known */
     double deviation;     /* of where ranges begin in their batch from where they should, in rows */
     int64_t row_error;    /* rows of linked ranges that are missing in next_row */
+    tfw_tally tally;      /* of the records of all linked ranges, if it is asked for */
     unsigned broken_links; /* in a row */
     uint64_t chained_file; /* whose ranges are chained, as guesses fail there; UINT64_MAX: none */
     tfwi_pieces rest;     /* of a batch that is not full yet */

@@ -83,10 +83,20 @@ static int open_source(tfw_pipeline *p, tfw_error *error) {
     return TFW_OK;
 }
 
+/* Whether the file whose end has been reached has got longer since. */
+static bool has_grown(const tfw_pipeline *p) {
+    uint64_t size = 0;
+    if (!tfwi_system_size(p->source->fd, &size) || size <= p->next.offset) {
+        return false;
+    }
+    p->source->size = size;
+    return true;
+}
+
 int tfwi_plan_source(tfw_pipeline *p, tfw_error *error) {
     for (;;) {
         const int status = p->source != NULL ? TFW_OK : open_source(p, error);
-        if (status != TFW_OK || p->next.offset < p->source->size) {
+        if (status != TFW_OK || p->next.offset < p->source->size || has_grown(p)) {
             return status;
         }
         tfwi_mutex_lock(&p->lock);
@@ -113,7 +123,7 @@ static bool add_segment(tfw_pipeline *p, tfwi_range *r, uint64_t limit) {
         r->at = p->next;
     }
     r->segments.of[r->segments.count++] =
-        (tfwi_segment){p->source, p->next.offset, limit, p->next.record};
+        (tfwi_segment){p->source, p->next.offset, limit, p->source->size, p->next.record};
     return true;
 }
 
@@ -165,7 +175,7 @@ static bool walk(tfw_pipeline *p, tfwi_worker *w, uint64_t most, uint64_t mean,
     size_t count = 0;
     int status = TFW_OK;
     *out_bytes = 0;
-    while (status == TFW_OK && *out_bytes < most) {
+    while (status == TFW_OK && *out_bytes < most && !p->is_cancelled) {
         const uint64_t missing = p->batch_size != 0
                                      ? p->batch_size - p->next_row % p->batch_size
                                      : (most - *out_bytes) / mean + 1;
@@ -300,8 +310,8 @@ void tfwi_plan_open(tfw_pipeline *p, tfwi_worker *w) {
     }
     tfwi_range *r = &p->ranges[p->opened % p->ring];
     const target aim = make_target(p);
-    const bool notes_offsets =
-        p->rest_rows != 0 ||
+    const bool notes_offsets = /* files may be added while several threads read the last one */
+        p->num_threads != 1 || p->rest_rows != 0 ||
         (p->flags & (TFW_PIPELINE_KEEP_REST | TFW_PIPELINE_POSITIONS)) != 0;
     tfwi_range_begin(r);
     r->is_chained = aim.is_chained;

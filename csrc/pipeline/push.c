@@ -189,6 +189,11 @@ static int parse_run(const tfw_pipeline *p, tfwi_range *r, size_t run, size_t en
     if (done != 0) {
         note_rows(block, q, run, first, first + done);
     }
+    if (done != 0 && (p->flags & TFW_PIPELINE_TALLY) != 0) {
+        const unsigned crc = (p->flags & TFW_PIPELINE_NO_DATA_CRC) != 0 ? TFW_NO_DATA_CRC : 0;
+        (void)tfw_tally_spans(&block->runs.of[block->runs.count - 1].tally, q->data, q->len,
+                              q->spans + first, done, crc, NULL);
+    }
     q->done += done;
     r->at = place_at(q, run, q->done);
     if (status != TFW_OK) {
@@ -222,10 +227,12 @@ void tfwi_push_parse(tfw_pipeline *p, tfwi_range *r, size_t end) {
 static void take_back(tfw_pipeline *p, tfwi_range *r) {
     const tfwi_piece *last = p->rest.count != 0 ? &p->rest.of[p->rest.count - 1] : NULL;
     if (last != NULL && last->first == 0 && last->end == last->block->rows &&
+        last->end < p->batch_size && !last->block->is_lent &&
         last->block->offsets.count == last->block->rows) {
         p->rest_rows -= last->end;
         p->rest.count--;
         r->block = last->block;
+        r->delivered = r->block->runs.count;
     }
 }
 

@@ -10,6 +10,7 @@ void tfwi_range_begin(tfwi_range *r) {
     r->is_chained = r->is_found = r->was_linked = r->has_stopped = false;
     r->is_known = true;
     r->segment = 0;
+    r->delivered = 0;
     r->status = TFW_OK;
     r->rows = 0;
 }

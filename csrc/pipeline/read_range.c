@@ -26,6 +26,7 @@ typedef struct part {
     const tfw_pipeline *p;
     tfwi_block *block;
     const tfwi_source *source;
+    uint64_t size;    /* of the file */
     uint64_t limit;   /* no record begins from there on */
     size_t most;      /* records */
     uint64_t longest; /* record for which memory is reserved, if the file is so long */
@@ -75,7 +76,7 @@ static int make_room(const part *q, tfw_stretch *s, uint64_t needed, tfw_error *
         return TFW_END;
     }
     if (!tfwi_system_size(s->fd, &size)) {
-        size = q->source->size;
+        size = q->size;
     }
     const uint64_t there = size > s->offset ? size - s->offset : 0;
     if (needed > there && s->end - s->begin >= TFW_HEADER_SIZE) {
@@ -139,17 +140,19 @@ static int read_part_with(const part *q, tfw_stretch *s, tfwi_run *run, tfwi_byt
     const tfw_pipeline *p = q->p;
     tfwi_block *block = q->block;
     const bool verifies = p->mode == TFW_PIPELINE_VERIFY;
+    const bool adds_up = verifies || (p->flags & TFW_PIPELINE_TALLY) != 0;
     const unsigned known = TFW_EMPTY_IS_MISSING | TFW_SINGLE | TFW_SEQUENCE;
     tfwi_reading reading = {
         .s = s,
         .context = block->columns[0],
         .lists = block->columns[1],
         .flags = p->flags & known,
-        .tally = verifies ? &run->tally : NULL,
+        .tally = adds_up ? &run->tally : NULL,
         .lengths = verifies ? run->lengths : NULL,
         .offsets = q->notes_offsets ? &block->offsets : NULL,
         .spans = p->mode == TFW_PIPELINE_SPANS ? &block->spans : NULL,
         .first = first,
+        .stop = &p->is_cancelled,
         .done = (size_t)q->at->record,
     };
     s->flags = (p->flags & TFW_PIPELINE_NO_DATA_CRC) != 0 ? TFW_NO_DATA_CRC : 0;
@@ -179,7 +182,7 @@ static int walk_part(tfwi_worker *w, const part *q, tfw_error *error) {
         }
         tfwi_walk walk = {
             .fd = q->source->fd,
-            .end = q->source->size,
+            .end = q->size,
             .limit = q->limit,
             .max_record_size = q->p->max_record_size,
             .offset = q->at->offset,
@@ -254,21 +257,22 @@ static int read_part(tfwi_worker *w, const part *q, tfw_error *error) {
 
 /* Whether a header that verifies, or the end of the file, follows a record that begins at an
  * offset; the worker's buffer holds the file from base on. */
-static bool is_followed(const tfwi_worker *w, const tfwi_source *source, uint64_t base,
+static bool is_followed(const tfwi_worker *w, const tfwi_segment *segment, uint64_t base,
                         size_t got, uint64_t offset) {
     const uint64_t length = tfwi_load64(w->stretch.buffer + (offset - base));
-    if (length > source->size - offset - TFWI_FRAME_SIZE) {
+    if (length > segment->size - offset - TFWI_FRAME_SIZE) {
         return false;
     }
     const uint64_t next = offset + length + TFWI_FRAME_SIZE;
     uint8_t header[TFW_HEADER_SIZE];
     size_t read = 0;
-    if (next == source->size) {
+    if (next == segment->size) {
         return true;
     }
     if (next - base + TFW_HEADER_SIZE <= got) {
         memcpy(header, w->stretch.buffer + (next - base), TFW_HEADER_SIZE);
-    } else if (tfw_read_at(source->fd, header, TFW_HEADER_SIZE, next, &read, NULL) != TFW_OK ||
+    } else if (tfw_read_at(segment->source->fd, header, TFW_HEADER_SIZE, next, &read, NULL) !=
+                   TFW_OK ||
                read != TFW_HEADER_SIZE) {
         return false;
     }
@@ -278,16 +282,16 @@ static bool is_followed(const tfwi_worker *w, const tfwi_source *source, uint64_
 /* Looks for a header from place `at` of the worker's buffer on, which holds got bytes of the file
  * from base on; *at becomes where it is. False: there is none before the end of what can be seen,
  * to which *at is moved. */
-static bool find_header(const tfw_pipeline *p, const tfwi_worker *w, const tfwi_source *source,
+static bool find_header(const tfw_pipeline *p, const tfwi_worker *w, const tfwi_segment *segment,
                         uint64_t base, size_t got, size_t *at, size_t *candidates) {
     const uint64_t limit = tfwi_length_limit(p->max_record_size);
-    const uint64_t left = source->size - base - TFWI_FRAME_SIZE;
+    const uint64_t left = segment->size - base - TFWI_FRAME_SIZE;
     const size_t end = got - TFW_HEADER_SIZE + 1;
     while (*at < end && *candidates < MOST_CANDIDATES) {
         *at += tfwi_scanner_current()->find_header(w->stretch.buffer + *at, end - *at,
                                                    limit < left ? limit : left);
-        if (*at < end && source->size - base - *at >= TFWI_FRAME_SIZE) {
-            if (is_followed(w, source, base, got, base + *at)) {
+        if (*at < end && segment->size - base - *at >= TFWI_FRAME_SIZE) {
+            if (is_followed(w, segment, base, got, base + *at)) {
                 return true;
             }
             ++*candidates;
@@ -314,10 +318,10 @@ static bool guess_begin(const tfw_pipeline *p, tfwi_worker *w, const tfwi_segmen
         size_t at = 0, got = 0;
         if (tfw_read_at(source->fd, s->buffer, last < peek ? (size_t)last : peek, base, &got,
                         NULL) != TFW_OK ||
-            got < TFW_HEADER_SIZE || source->size - base < TFWI_FRAME_SIZE) {
+            got < TFW_HEADER_SIZE || segment->size - base < TFWI_FRAME_SIZE) {
             return false;
         }
-        if (find_header(p, w, source, base, got, &at, &candidates)) {
+        if (find_header(p, w, segment, base, got, &at, &candidates)) {
             s->begin = at;
             s->end = got;
             s->offset = *out_begin = base + at;
@@ -352,6 +356,7 @@ void tfwi_range_read(tfw_pipeline *p, tfwi_worker *w, tfwi_range *r) {
             .p = p,
             .block = r->block,
             .source = segment->source,
+            .size = segment->size,
             .limit = segment->limit,
             .most = SIZE_MAX,
             .longest = r->is_known ? UINT64_MAX : segment->limit - segment->from + PEEK,
@@ -399,6 +404,7 @@ void tfwi_range_read_chained(tfw_pipeline *p, tfwi_worker *w, tfwi_range *r, uin
             .p = p,
             .block = r->block,
             .source = p->source,
+            .size = size,
             .limit = is_parsed || left >= size - from ? size : from + left,
             .most = is_parsed ? next_goal(p, r, before, left, mean) : SIZE_MAX,
             .longest = UINT64_MAX,

@@ -16,6 +16,14 @@ void tfw_pipeline_misfit(const tfw_pipeline *p, const uint8_t **out_data, uint64
     *out_len = has_one ? p->misfit.count : 0;
 }
 
+void tfw_pipeline_tally(tfw_pipeline *p, tfw_tally *out_tally) {
+    *out_tally = (tfw_tally){0};
+    if (tfwi_pipeline_enter(p, NULL) == TFW_OK) {
+        *out_tally = p->tally;
+        tfwi_pipeline_leave(p);
+    }
+}
+
 /* ---- Seeking -------------------------------------------------------------------------------- */
 
 static bool is_place(const tfw_place *place) {

@@ -131,6 +131,7 @@ static inline uint64_t check_random(uint64_t *state) {
 }
 
 #ifdef TFW_TEST_FAULTS
+extern size_t tfwi_test_largest_request; /* memory.c: since a test has set it to 0 */
 extern long tfwi_test_fail_allocation; /* memory.c: the n-th request from now fails; -1: none */
 extern unsigned tfwi_test_cpu;         /* cpu.c: the features that this CPU may have */
 

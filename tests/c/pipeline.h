@@ -80,6 +80,7 @@ typedef struct delivered {
     bytes payloads;     /* with their frames; to verify, of the first record of every file */
     bytes offsets;
     tfw_tally tallies[MOST_FILES];
+    tfw_tally total; /* of all records parsed, if that is asked for */
     uint64_t shortest, longest;
     tfw_error error;
     int status;
@@ -139,6 +140,7 @@ static inline void check_delivered(const delivered *e, const delivered *d) {
     CHECK(same_data(&e->payloads, &d->payloads));
     CHECK(same_data(&e->offsets, &d->offsets));
     CHECK(memcmp(e->tallies, d->tallies, sizeof e->tallies) == 0);
+    CHECK(memcmp(&e->total, &d->total, sizeof e->total) == 0);
     CHECK(e->shortest == d->shortest && e->longest == d->longest);
     if (e->status < 0) {
         CHECK_EQ(e->error.record, d->error.record);
@@ -229,6 +231,9 @@ static inline int model_record(const fileset *set, const wanted *w, table *t, tf
         d->error.record = (int64_t)at->record;
     } else {
         model_totals(w, f->data, span, crc, at, d);
+    }
+    if (status == TFW_OK && (w->flags & TFW_PIPELINE_TALLY) != 0) {
+        CHECK_EQ(TFW_OK, tfw_tally_block(&d->total, f->data + at->offset, consumed, crc, NULL));
     }
     if (status == TFW_OK) {
         d->records++;
@@ -404,6 +409,7 @@ static inline void run_pipeline(const fileset *set, const wanted *w, uint32_t th
     tfw_error again;
     CHECK_EQ(d->status, tfw_pipeline_next(p, -1, &chunk, &again));
     CHECK(chunk == NULL);
+    tfw_pipeline_tally(p, &d->total);
     tfw_pipeline_free(p);
     table_free(&t);
 }

@@ -41,6 +41,7 @@ static void pipelines_at_the_edges(void) {
     tfw_pipeline *p;
     tfw_chunk *chunk;
     tfw_place place, next;
+    tfw_tally tally;
     table_open(&t);
     CHECK_EQ(TFW_E_ARGUMENT, tfw_pipeline_create(NULL, &p, NULL));
     FOR_EDGES(i) {
@@ -73,6 +74,7 @@ static void pipelines_at_the_edges(void) {
                          tfw_pipeline_add(p, NULL, EDGES[i] <= INT32_MAX ? 0 : EDGES[i], NULL));
                 tfw_pipeline_stopped(p, &place, &next);
                 check_pushes(p, i);
+                tfw_pipeline_tally(p, &tally);
                 tfw_pipeline_cancel(p);
                 CHECK_EQ(TFW_E_ARGUMENT, tfw_pipeline_next(p, -1, &chunk, NULL));
             }

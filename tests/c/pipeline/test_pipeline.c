@@ -36,6 +36,18 @@ static void one_file(void) {
     fileset_free(&set);
 }
 
+static void totals_of_what_is_parsed(void) {
+    fileset set = {0};
+    wanted w = parse_3;
+    fileset_add(&set, file_of_examples(1, 300, true));
+    fileset_add(&set, file_of_examples(2, 30, true));
+    w.flags = TFW_PIPELINE_TALLY;
+    check_all(&set, &w, ALL);
+    w.flags |= TFW_PIPELINE_NO_DATA_CRC | TFW_SEQUENCE;
+    check_all(&set, &w, ALL);
+    fileset_free(&set);
+}
+
 static void no_file_and_empty_files(void) {
     fileset set = {0};
     check_modes(&set);
@@ -224,7 +236,7 @@ static void misfits_are_passed(void) {
         }
         wanted w = {.batch_size = 7, .skips = true, .flags = TFW_PIPELINE_KEEP_REST};
         check_all(&set, &w, ALL);
-        w.flags = 0;
+        w.flags = TFW_PIPELINE_TALLY;
         check_all(&set, &w, small, 2, 3);
         w.skips = false;
         check_all(&set, &w, small, 2, 3);
@@ -333,6 +345,7 @@ static void absence_is_noted(void) {
 
 int main(void) {
     RUN(one_file);
+    RUN(totals_of_what_is_parsed);
     RUN(no_file_and_empty_files);
     RUN(many_files);
     RUN(sequences);

@@ -1,14 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* A pipeline that is cancelled, freed, forked, without memory, or over files that change. */
+/* A pipeline that is cancelled, freed, without memory, or over files that change. */
 #include "pipeline.h"
 
 #include <errno.h>
 #include <pthread.h>
-#include <signal.h>
 #include <stdatomic.h>
-#ifndef _WIN32
-#include <sys/wait.h>
-#endif
 
 enum { MANY = 400 };
 
@@ -32,6 +28,8 @@ static struct {
     atomic_bool blocks;      /* reads of other threads wait; the main thread waits for them */
     atomic_bool is_blocked;
     pthread_t main;
+    tfw_pipeline *cancelled; /* by the third read */
+    bool naps;               /* the main thread, before it reads */
 } source;
 
 static ssize_t odd_pread(int fd, void *out, size_t len, off_t offset) {
@@ -40,6 +38,12 @@ static ssize_t odd_pread(int fd, void *out, size_t len, off_t offset) {
     atomic_store(&source.is_blocked, atomic_load(&source.is_blocked) || !is_main);
     while (atomic_load(&source.blocks) && (!is_main || !atomic_load(&source.is_blocked))) {
         usleep(200);
+    }
+    if (is_main && source.naps) {
+        usleep(1000);
+    }
+    if (number == 2 && source.cancelled != NULL) {
+        tfw_pipeline_cancel(source.cancelled);
     }
     if (number == source.failing) {
         errno = EIO;
@@ -68,6 +72,7 @@ static void odd_source(long failing, long changing) {
     source.failing = failing;
     source.changing = changing;
     source.most = 0;
+    source.cancelled = NULL;
     source.main = pthread_self();
     tfwi_test_pread = odd_pread;
 }
@@ -140,6 +145,34 @@ static void waiting_ends(void) {
     fileset_free(&set);
 }
 
+/* A range of any length ends after the piece that is being read. */
+static void reading_ends_when_cancelled(void) {
+    fileset set = {0};
+    table t = table_new(false);
+    file f = {0};
+    static uint8_t text[20000];
+    for (size_t i = 0; i < 300; i++) {
+        blob message = EXAMPLE(entry("n", INTS((int64_t)i)),
+                               entry("s", field(1, field(1, raw(text, sizeof text)))));
+        file_append_record(&f, message.data, message.len);
+        blobs_free();
+    }
+    fileset_add(&set, f);
+    const wanted modes[] = {{.batch_size = 1000}, {.mode = TFW_PIPELINE_VERIFY}};
+    for (size_t i = 0; i < 2; i++) {
+        tfw_chunk *chunk;
+        tfw_pipeline *p = pipeline_of(&set, &modes[i], &t, 1, 1 << 30);
+        odd_source(-1, -1);
+        source.cancelled = p;
+        CHECK_EQ(TFW_E_ARGUMENT, tfw_pipeline_next(p, -1, &chunk, NULL));
+        CHECK(atomic_load(&source.reads) <= 4);
+        tfw_pipeline_free(p);
+    }
+    source.cancelled = NULL;
+    table_free(&t);
+    fileset_free(&set);
+}
+
 /* A chunk that is released by another thread comes back to the pipeline. */
 static void *release(void *argument) {
     tfw_chunk_release(argument);
@@ -164,83 +197,6 @@ static void chunks_are_released_by_any_thread(void) {
     table_free(&t);
     fileset_free(&set);
 }
-
-#ifndef _WIN32
-static bool use_in_child(tfw_pipeline *p, tfw_chunk *held) {
-    tfw_chunk *chunk;
-    tfw_error error;
-    tfw_chunk_info info = {.size = sizeof info};
-    const tfw_span span = {12, 0};
-    const uint8_t data[16] = {0};
-    const tfw_batch batch = {.size = sizeof batch, .data = data, .data_len = sizeof data,
-                             .spans = &span, .count = 1};
-    const bool refused = tfw_pipeline_next(p, -1, &chunk, &error) == TFW_E_UNSUPPORTED &&
-                         tfw_pipeline_add(p, NULL, 0, &error) == TFW_E_UNSUPPORTED &&
-                         tfw_pipeline_push(p, &batch, 0, &error) == TFW_E_UNSUPPORTED &&
-                         tfw_pipeline_seek(p, &(tfw_place){0}, &error) == TFW_E_UNSUPPORTED;
-    tfw_chunk_get(held, &info); /* what was delivered is there */
-    tfw_chunk_release(held);
-    tfw_pipeline_cancel(p);
-    tfw_pipeline_free(p);
-    return refused && chunk == NULL && info.records != 0;
-}
-
-/* Without threads it goes on by itself. */
-static bool go_on_in_child(tfw_pipeline *p, tfw_chunk *held) {
-    tfw_chunk_info info = {.size = sizeof info};
-    tfw_chunk_get(held, &info);
-    const uint64_t first = info.begin.file * MANY + info.begin.record;
-    uint64_t rows = first + info.records;
-    tfw_chunk *chunk = held;
-    int status = TFW_OK;
-    while (status == TFW_OK) {
-        tfw_chunk_release(chunk);
-        status = tfw_pipeline_next(p, -1, &chunk, NULL);
-        if (status == TFW_OK) {
-            tfw_chunk_get(chunk, &info);
-            rows += info.records;
-        }
-    }
-    tfw_pipeline_free(p);
-    return status == TFW_END && rows == 2 * MANY;
-}
-
-/* Whatever the threads of the parent hold at that time. */
-static void check_fork(const fileset *set, const table *t, uint32_t threads, size_t taken,
-                       bool (*use)(tfw_pipeline *, tfw_chunk *)) {
-    tfw_pipeline *p = pipeline_of(set, &parse_3, t, threads, 300);
-    tfw_chunk *chunk;
-    for (size_t k = 0; k < taken; k++) {
-        CHECK_EQ(TFW_OK, tfw_pipeline_next(p, -1, &chunk, NULL));
-        tfw_chunk_release(chunk);
-    }
-    CHECK_EQ(TFW_OK, tfw_pipeline_next(p, -1, &chunk, NULL));
-    const pid_t child = fork();
-    if (child == 0) {
-        if (use(p, chunk)) {
-            raise(SIGKILL); /* valgrind has no time to miss what a child does not free */
-        }
-        _exit(1);
-    }
-    int status = -1;
-    CHECK_EQ(child, waitpid(child, &status, 0));
-    CHECK(WIFSIGNALED(status) && WTERMSIG(status) == SIGKILL);
-    tfw_chunk_release(chunk);
-    tfw_pipeline_free(p);
-}
-
-static void a_forked_child(void) {
-    fileset set = two_files();
-    table t = table_new(false);
-    for (size_t i = 0; i < 20; i++) {
-        check_fork(&set, &t, 3, i + 1, use_in_child);
-        check_fork(&set, &t, 1, i, go_on_in_child);
-    }
-    check_fork(&set, &t, 3, 0, go_on_in_child); /* which then starts threads */
-    table_free(&t);
-    fileset_free(&set);
-}
-#endif
 
 /* ---- Failures ------------------------------------------------------------------------------- */
 
@@ -297,6 +253,20 @@ static void failing_reads(void) {
     fileset_free(&set);
 }
 
+static void fail_request(const tfw_pipeline_options *options, long number) {
+    tfw_pipeline *p = NULL;
+    uint64_t failures = 0;
+    tfwi_test_fail_allocation = number;
+    int status = tfw_pipeline_create(options, &p, NULL);
+    if (status == TFW_OK) {
+        const uint64_t rows = take_rows(p, &status, &failures);
+        CHECK(status == TFW_END ? rows == 2 * MANY : rows < 2 * MANY);
+    }
+    CHECK(status == TFW_END || status == TFW_E_MEMORY);
+    tfw_pipeline_free(p);
+    tfwi_test_fail_allocation = -1;
+}
+
 /* Whichever request for memory fails: the rows before it are right, and nothing is lost. */
 static void without_memory(void) {
     fileset set = two_files();
@@ -304,25 +274,43 @@ static void without_memory(void) {
     const uint64_t sizes[] = {300, 100000};
     tfwi_test_pread = odd_pread;
     odd_source(-1, -1);
-    for (size_t k = 0; k < 2; k++) {
-        for (long i = 0; i < 200; i++) {
+    for (uint32_t threads = 1; threads < 4; threads++) {
+        for (long i = 0; i < 200; i += threads) {
             const tfw_pipeline_options options = {
                 .size = sizeof options, .paths = (const char *const *)set.paths, .path_count = 2,
-                .context = t.schema, .batch_size = 50, .range_bytes = sizes[k], .num_threads = 1};
-            tfw_pipeline *p = NULL;
-            uint64_t failures = 0;
-            tfwi_test_fail_allocation = i;
-            int status = tfw_pipeline_create(&options, &p, NULL);
-            if (status == TFW_OK) {
-                const uint64_t rows = take_rows(p, &status, &failures);
-                CHECK(status == TFW_END ? rows == 2 * MANY : rows < 2 * MANY);
-            }
-            CHECK(status == TFW_END || status == TFW_E_MEMORY);
-            tfwi_test_fail_allocation = -1;
-            tfw_pipeline_free(p);
+                .context = t.schema, .batch_size = 50, .range_bytes = sizes[i / threads % 2],
+                .num_threads = threads};
+            fail_request(&options, i);
         }
     }
     table_free(&t);
+    fileset_free(&set);
+}
+
+/* Somewhere in every record a header says that one of three megabytes begins there, which another
+ * header follows. Threads that believe it ask for no such memory. */
+static void headers_that_lie_take_no_memory(void) {
+    enum { LEN = 7000, RECORDS_AHEAD = 400, COUNT_ALL = 800 };
+    const wanted verify = {.mode = TFW_PIPELINE_VERIFY};
+    const uint64_t range = 20000;
+    fileset set = {0};
+    file f = {0}, lie = {0};
+    static uint8_t payload[LEN];
+    file_append_header(&lie, RECORDS_AHEAD * (LEN + 16) - 16); /* to the same lie, some later */
+    for (size_t at = 1000; at + TFW_HEADER_SIZE < LEN; at += 1000) {
+        memcpy(payload + at, lie.data, TFW_HEADER_SIZE);
+    }
+    for (size_t i = 0; i < COUNT_ALL; i++) {
+        file_append_record(&f, payload, LEN);
+    }
+    free(lie.data);
+    fileset_add(&set, f);
+    odd_source(-1, -1);
+    source.naps = true; /* so that others read ahead */
+    tfwi_test_largest_request = 0;
+    check_all(&set, &verify, &range, 1, 3);
+    CHECK(tfwi_test_largest_request < 2000000);
+    source.naps = false;
     fileset_free(&set);
 }
 
@@ -376,6 +364,42 @@ static void files_that_change(void) {
     fileset_free(&set);
 }
 
+/* What is appended before the end is reached is read, whoever has opened the file. */
+static void files_that_grow(void) {
+    table t = table_new(false);
+    odd_source(-1, -1);
+    for (uint32_t threads = 1; threads < 4; threads++) {
+        fileset set = {0};
+        file all = file_of_examples(1, MANY, false), begun = all;
+        tfw_chunk *chunk;
+        int status;
+        begun.data = malloc(all.len);
+        memcpy(begun.data, all.data, all.len);
+        begun.len = all.ends[MANY / 2];
+        fileset_add(&set, begun);
+        const wanted w = {.batch_size = 1};
+        tfw_pipeline *p = pipeline_of(&set, &w, &t, threads, 100);
+        CHECK_EQ(TFW_OK, tfw_pipeline_next(p, -1, &chunk, NULL));
+        tfw_chunk_info info = {.size = sizeof info};
+        tfw_chunk_get(chunk, &info);
+        tfw_chunk_release(chunk);
+        set.files[0].len = all.len;
+        fileset_write(&set, 0);
+        uint64_t rows = info.records;
+        while ((status = tfw_pipeline_next(p, -1, &chunk, NULL)) == TFW_OK) {
+            tfw_chunk_get(chunk, &info);
+            rows += info.records;
+            tfw_chunk_release(chunk);
+        }
+        CHECK_EQ(TFW_END, status);
+        CHECK_EQ(MANY, rows);
+        tfw_pipeline_free(p);
+        free(all.data);
+        fileset_free(&set);
+    }
+    table_free(&t);
+}
+
 /* ---- Arguments ------------------------------------------------------------------------------ */
 
 static void seek_only_leads_on_from_an_error(void) {
@@ -410,13 +434,13 @@ static void seek_only_leads_on_from_an_error(void) {
 int main(void) {
     RUN(freed_at_any_time);
     RUN(waiting_ends);
+    RUN(reading_ends_when_cancelled);
     RUN(chunks_are_released_by_any_thread);
-#ifndef _WIN32
-    RUN(a_forked_child);
-#endif
     RUN(failing_reads);
     RUN(without_memory);
+    RUN(headers_that_lie_take_no_memory);
     RUN(files_that_change);
+    RUN(files_that_grow);
     RUN(seek_only_leads_on_from_an_error);
     return check_report("life of pipelines");
 }

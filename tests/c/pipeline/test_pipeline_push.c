@@ -166,6 +166,7 @@ static void run_pushing(const fileset *set, const wanted *w, uint32_t threads,
     }
     CHECK((w->flags & TFW_PIPELINE_KEEP_REST) == 0 || d->uneven <= 1);
     CHECK_EQ(d->status, tfw_pipeline_next(p, -1, &chunk, NULL));
+    tfw_pipeline_tally(p, &d->total);
     tfw_pipeline_free(p);
     table_free(&t);
 }
@@ -232,7 +233,7 @@ static void files_that_somebody_else_reads(void) {
     }
     check_choices(&set, keeping);
     wanted w = keeping;
-    w.flags |= TFW_PIPELINE_NOTE_ABSENT;
+    w.flags |= TFW_PIPELINE_NOTE_ABSENT | TFW_PIPELINE_TALLY;
     check_pushing(&set, w, 0x15, 3);
     w.flags = 0;
     check_pushing(&set, w, 0x15, 3);
