@@ -256,7 +256,7 @@ bool tfwi_plan_may_open(const tfw_pipeline *p) {
 static uint64_t usual_range(const tfw_pipeline *p) {
     uint64_t columns = 0;
     for (int i = 0; i < 2; i++) {
-        columns += p->pool->schemas[i] != NULL ? p->pool->schemas[i]->count : 0;
+        columns += p->pools[0]->schemas[i] != NULL ? p->pools[0]->schemas[i]->count : 0;
     }
     return RANGE + COLUMN * (columns < MOST_COLUMNS ? columns : MOST_COLUMNS);
 }
