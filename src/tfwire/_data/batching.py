@@ -124,7 +124,9 @@ class Parse(Derived):
         batches = FetchedBatches(parser, table, batch.count, num_threads)
         below = batch.source.open(epoch, at)
         drop, mean = batch.drop_remainder, table.mean
-        return FetchingCursor(below, batches, batch.count, mean, drop, num_threads, careful)
+        return FetchingCursor(
+            below, batches, batch.count, mean, drop, num_threads, careful, batch.depth
+        )
 
     def describe(self) -> str:
         return f"parse_example({', '.join(map(str, self.arguments[1]))})"

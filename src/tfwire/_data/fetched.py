@@ -9,13 +9,18 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from tfwire._base.aliases import Array
+from tfwire._data.prefetch import MOST_GIVEN
 from tfwire._data.stages import Cursor
 from tfwire._parsing.fetched_batches import FetchedBatches
 
-# What a thread fetches and parses at once: records that stay in its cache; as many of them as share
-# reads where files are small.
-_ORDER_BYTES = 1 << 23
+# What a thread fetches and parses at once. Of short records many: some share reads where files are
+# small, and columns cost the same for any number. Long ones should stay in its cache.
 _ORDER_RECORDS = 1 << 13
+_ORDER_BYTES = 1 << 23
+_LONG_RECORD_BYTES = 1 << 12
+_LONG_ORDER_BYTES = 1 << 20
+# Records whose numbers are drawn at a time, where batches are smaller.
+_DRAWN_RECORDS = 1 << 9
 
 
 class _Order(NamedTuple):
@@ -23,10 +28,13 @@ class _Order(NamedTuple):
 
     Attributes:
         num_records: How many records they have.
-        places: The positions of the source before the first of them, and after each.
+        num_batches: How many there are.
+        places: The positions of the source before the first of them, after each group of them,
+            and after the last.
     """
 
     num_records: int
+    num_batches: int
     places: list[Any]
 
 
@@ -44,6 +52,7 @@ class FetchingCursor(Cursor):
         drop_remainder: Leave out an incomplete last batch.
         num_threads: How many threads make batches; 1: the caller's.
         careful: Opens the careful cursor at a position of ``below``.
+        depth: The number of stages of the pass, as for AheadCursor.
     """
 
     def __init__(
@@ -55,18 +64,22 @@ class FetchingCursor(Cursor):
         drop_remainder: bool,
         num_threads: int,
         careful: Callable[[Any], Cursor],
+        depth: int,
     ) -> None:
         self._below = below
         self._batches = batches
         self._size = size
-        most = min(_ORDER_BYTES // mean, _ORDER_RECORDS)
-        self._most = max(1, most // size)  # batches of an order
+        most = _ORDER_BYTES if mean < _LONG_RECORD_BYTES else _LONG_ORDER_BYTES
+        self._most = min(most // mean, _ORDER_RECORDS)  # records of an order, if some fit
+        drawn = min(self._most, _DRAWN_RECORDS) // size
+        self._group = max(1, min(drawn, MOST_GIVEN))  # batches drawn at a time
         self._drop_remainder = drop_remainder
         self._ahead = num_threads if num_threads > 1 else 0  # orders, beside the next one
         self._open_careful = careful
         self._careful: Cursor | None = None
         self._orders: deque[_Order] = deque()
-        self._order = _Order(0, [below.snapshot()])  # whose batches are given
+        self._depth = depth
+        self._order = _Order(0, 0, [below.snapshot()])  # whose batches are given
         self._left: list[Any] = []
         self._error: Exception | None = None  # of the source, after the orders
         self._ended = False
@@ -100,36 +113,44 @@ class FetchingCursor(Cursor):
         """Orders some batches. False: there are no more."""
         last = self._orders[-1] if self._orders else self._order
         drawn: list[Array] = []
-        places = last.places[-1:]
-        while len(drawn) < self._most and not self._ended:
+        places, count = last.places[-1:], 0
+        while not self._ended and (not drawn or count + self._group * self._size <= self._most):
             numbers = self._draw()
             if len(numbers):
                 drawn.append(numbers)
                 places.append(self._below.snapshot())
+                count += len(numbers)
         if not drawn:
             return False
-        numbers = np.concatenate(drawn)
-        self._batches.order(numbers)
-        self._orders.append(_Order(len(numbers), places))
+        self._batches.order(np.concatenate(drawn))
+        self._orders.append(_Order(count, -(-count // self._size), places))
         return True
 
     def _draw(self) -> Array:
-        """The numbers of the records of a batch; none at the end."""
+        """The numbers of the records of some batches; none at the end."""
+        wanted = self._group * self._size
         elements: Any = ()
         try:
-            elements = self._below.take(self._size)
+            elements = self._below.take(wanted)
         except Exception as error:
             self._error = error
-        self._ended = len(elements) < self._size
-        if not len(elements) or (self._ended and self._drop_remainder):
+        self._ended = len(elements) < wanted
+        if self._drop_remainder:
+            elements = elements[: len(elements) // self._size * self._size]
+        if not len(elements):
             return np.empty(0, np.int64)
         numbers: Array = elements.numbers
         return numbers
 
     def snapshot(self) -> Any:
+        """The position of the source, or one before it and how many batches to drop there."""
         if self._careful is not None:
             return self._careful.snapshot()
-        return self._order.places[-1 - len(self._left)]
+        if not self._left:
+            return self._order.places[-1]
+        groups, given = divmod(self._order.num_batches - len(self._left), self._group)
+        before = self._order.places[groups]
+        return {"depth": self._depth, "before": before, "given": given} if given else before
 
     def parts(self) -> Iterable[Cursor]:
         return (self._below if self._careful is None else self._careful,)
