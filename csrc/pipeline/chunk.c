@@ -159,6 +159,11 @@ int tfw_chunk_column(const tfw_chunk *chunk, bool is_list, size_t feature, tfw_c
     return TFW_OK;
 }
 
+void tfw_chunk_place(const tfw_chunk *chunk, uint64_t record, tfw_place *out_place) {
+    const tfwi_piece *piece = &chunk->pieces.of[0];
+    *out_place = tfwi_block_begin(piece->block, piece->first + record);
+}
+
 void tfw_chunk_release(tfw_chunk *chunk) {
     if (chunk == NULL || tfwi_pool_is_of_parent(chunk->pieces.of[0].block->pool)) {
         return;

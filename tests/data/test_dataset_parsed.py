@@ -14,7 +14,7 @@ from helpers.data.named_pipelines import goes_on_everywhere
 from helpers.products import diagonals
 from helpers.reading import flip_byte
 from tfwire import TFRecordDataset
-from tfwire._records.reading.batch_reader import BatchReader
+from tfwire._records.reading.pipeline import NativePipeline
 
 SIZES = [34, 0, 9, 7, 1]
 TOTAL = sum(SIZES)
@@ -57,8 +57,7 @@ def texts(elements):
 @pytest.fixture
 def small_units(monkeypatch):
     """Units of a few batches, so that small files have many."""
-    monkeypatch.setattr("tfwire._parsing.file_units._UNIT_BYTES", 400)
-    monkeypatch.setattr("tfwire._parsing.file_units._PARALLEL_UNIT_BYTES", 700)
+    monkeypatch.setattr("tfwire._parsing.file_chunks._PARSED_BYTES", 400)
 
 
 @pytest.mark.filterwarnings("ignore:.*left out:tfwire.TfwireWarning")
@@ -84,7 +83,7 @@ def test_every_place_is_gone_on_from(sources, name, batches, threads):
 
 @pytest.mark.parametrize("num_threads", [1, 2])
 def test_what_was_given_is_not_read_again(tmp_path, monkeypatch, num_threads):
-    """But for a unit of some megabytes."""
+    """But for a chunk of some megabytes."""
     count, path = 200_000, tmp_path / "a"
     with tfw.TFRecordWriter(path) as writer:
         writer.write_columns({"n": np.arange(count)})
@@ -94,13 +93,13 @@ def test_what_was_given_is_not_read_again(tmp_path, monkeypatch, num_threads):
     state = elements.state_dict()
     elements.close()
     started = []
-    begin = BatchReader.__init__
+    begin = NativePipeline.__init__
 
-    def noted(self, *args, **options):
-        started.append(options["start"].record_index)
-        begin(self, *args, **options)
+    def noted(self, paths, options, start):
+        started.append(start.position.record_index)
+        begin(self, paths, options, start)
 
-    monkeypatch.setattr(BatchReader, "__init__", noted)
+    monkeypatch.setattr(NativePipeline, "__init__", noted)
     resumed = iter(make(SPEC, num_threads=num_threads))
     resumed.load_state_dict(state)
     assert np.concatenate([*given, *(batch["n"] for batch in resumed)]).tolist() == [*range(count)]

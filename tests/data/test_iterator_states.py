@@ -16,6 +16,7 @@ from helpers.marks import FORKS_BESIDE_THREADS
 from helpers.paths import DOCS
 from helpers.products import diagonals
 from helpers.reading import open_files
+from helpers.records.gated_files import REGULAR_FILES
 from helpers.reference import file_of
 from helpers.threads import Consumer, opened, threads_of_tfwire, wait_for
 from tfwire._base import shared_iterator, workers
@@ -62,7 +63,8 @@ def closed(elements, gate):
 
 STATES = [new, running, waiting, ended, failed, closed]
 # Where the consumer itself is inside a function or a read.
-UNWAKEABLE = {"no thread", *(name for name in ITERATORS if name.endswith(", 1 thread"))}
+UNWAKEABLE = {"no thread", "dataset, 2 threads", "pipe", "pipe, skip", *REGULAR_FILES}
+UNWAKEABLE |= {name for name in ITERATORS if name.endswith(", 1 thread") or name[:7] == "parsed,"}
 NO_ERRORS = set(PIPES)  # a pipe that breaks off ends
 
 
@@ -207,7 +209,7 @@ def test_it_cannot_be_used_by_a_function_that_it_calls():
     assert all("already executing" in message for message in met[0::3] + met[1::3])
 
 
-@pytest.mark.parametrize("name", ["prefetch", "parsed, 2 threads"])
+@pytest.mark.parametrize("name", ["prefetch", "mapped by threads"])
 def test_where_no_thread_can_be_started_the_error_says_so(name, path, monkeypatch):
     def refused(thread):
         raise RuntimeError("can't start new thread")

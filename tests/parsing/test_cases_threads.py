@@ -7,7 +7,7 @@ import pytest
 import tfwire as tfw
 from cases import files
 from cases.replay import load
-from tfwire._parsing import file_units
+from tfwire._parsing import file_chunks
 
 THREADS = (1, 2, 3, 8)
 FEW = (1, 3)  # by day
@@ -28,10 +28,9 @@ def groups():
 
 
 @pytest.fixture(autouse=True)
-def small_units(monkeypatch):
-    """Every batch is a unit, so that several threads have something to do."""
-    monkeypatch.setattr(file_units, "_PARALLEL_UNIT_BYTES", 1)
-    monkeypatch.setattr(file_units, "_UNIT_BYTES", 1)
+def small_ranges(monkeypatch):
+    """Several threads have something to do."""
+    monkeypatch.setattr(file_chunks, "_PARSED_BYTES", 300)
 
 
 def write(path, cases):
@@ -53,7 +52,7 @@ def test_files_of_the_case_table(groups, tmp_path, part, threads):
 @in_parts(1)
 def test_errors_of_the_case_table(groups, tmp_path, part, threads):
     """Each 30th case with an error, in the slow tests each second, between cases with values,
-    which are in other units."""
+    which are in other ranges."""
     path = tmp_path / "x"
     every = 30 if threads == FEW else 2
     for group in groups[part::SPLIT]:

@@ -1,4 +1,4 @@
-"""Damage at the edges of units: one thread and several give what the reference gives."""
+"""Damage at the edges of ranges: one thread and several give what the reference gives."""
 
 import itertools
 
@@ -6,8 +6,7 @@ import pytest
 
 from helpers.reading import write_anew
 from helpers.records.damaged_files import COUNT, DAMAGE, SPECIFICATIONS, contents, expected, parse
-from tfwire._parsing import file_units
-from tfwire._records.reading import unit_block
+from tfwire._parsing import file_chunks
 
 POLICIES = {
     "raise": {"on_corrupt": "raise"},
@@ -19,8 +18,7 @@ POLICIES = {
     "unverified": {"on_corrupt": "raise", "verify": False},
     "unverified, skip": {"on_corrupt": "skip", "verify": False},
 }
-# Where records are kept: bytes of a block, mean bytes of a record from which on nothing is kept.
-MEMORY = ((1 << 20, 1 << 14), (1 << 20, 0), (150, 1 << 14))
+RANGE_BYTES = (150, 400, 1 << 20)
 
 
 @pytest.mark.filterwarnings("ignore:.*left out")
@@ -28,20 +26,17 @@ MEMORY = ((1 << 20, 1 << 14), (1 << 20, 0), (150, 1 << 14))
 @pytest.mark.parametrize(
     ("every", "threads"), [(48, [3]), pytest.param(8, [2, 3, 8], marks=pytest.mark.slow)]
 )
-def test_damage_at_the_edges_of_units(tmp_path, monkeypatch, kind, every, threads):
-    """Every batch is a unit. Of policies and damaged records it is each 48th pair, another one for
-    every kind and specification; in the slow tests each eighth."""
-    monkeypatch.setattr(file_units, "_PARALLEL_UNIT_BYTES", 1)
-    monkeypatch.setattr(file_units, "_UNIT_BYTES", 1)
+def test_damage_at_the_edges_of_ranges(tmp_path, monkeypatch, kind, every, threads):
+    """Ranges hold a few records. Of policies and damaged records it is each 48th pair, another one
+    for every kind and specification; in the slow tests each eighth."""
     pairs = list(itertools.product(POLICIES.items(), range(COUNT)))
     for number, (name, records) in enumerate(SPECIFICATIONS.items()):
         (tmp_path / name).mkdir()
         turn = 5 * list(DAMAGE).index(kind) + 7 * number
         for (policy, options), at in pairs[turn % every :: every]:
             print(name, policy, at)
-            kept, long = MEMORY[(turn + at) % len(MEMORY)]
-            monkeypatch.setattr(unit_block, "_KEPT", kept)
-            monkeypatch.setattr(unit_block, "_LONG", long)
+            size = RANGE_BYTES[(turn + at) % len(RANGE_BYTES)]
+            monkeypatch.setattr(file_chunks, "_PARSED_BYTES", size)
             check(tmp_path / name, records, contents(records, kind, at), threads, options)
 
 

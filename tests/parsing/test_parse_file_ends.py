@@ -4,14 +4,13 @@ import io
 import itertools
 import pickle
 import sys
-import time
 
 import pytest
 
 import tfwire as tfw
 from helpers.records.parsed_files import BAD, FEATURES, RECORDS, drain, write, write_all
-from helpers.threads import threads_of_tfwire, wait_for
-from tfwire._parsing import builders as builder
+from helpers.threads import threads_of_tfwire
+from tfwire._parsing.file_chunks import FileChunks
 
 pytestmark = pytest.mark.short_strings
 
@@ -34,11 +33,11 @@ def test_threads_end_after_the_last_batch_and_after_an_error(parser, files, tmp_
 
 
 @pytest.mark.parametrize("skip", ["raise", "skip"])
-def test_whatever_fails_in_a_thread_is_raised(parser, files, monkeypatch, skip):
+def test_whatever_fails_beside_reading_is_raised(parser, files, monkeypatch, skip):
     def fail(*arguments):
         raise MemoryError("no columns")
 
-    monkeypatch.setattr(builder.Builder, "begin", fail)
+    monkeypatch.setattr(FileChunks, "_outcome", fail)
     batches = parser.parse_file(files, 50, num_threads=2, on_parse_error=skip)
     _, error = drain(batches)
     assert "no columns" == str(error)
@@ -46,7 +45,8 @@ def test_whatever_fails_in_a_thread_is_raised(parser, files, monkeypatch, skip):
     assert [] == threads_of_tfwire()
 
 
-def test_threads_read_ahead_only_so_far(tmp_path):
+@pytest.mark.parametrize("num_threads", [1, 2])
+def test_a_generator_of_paths_is_asked_when_the_file_before_was_read(tmp_path, num_threads):
     parser = tfw.Parser({"n": FEATURES["n"]})
     taken = []
 
@@ -56,11 +56,10 @@ def test_threads_read_ahead_only_so_far(tmp_path):
             yield io.BytesIO((tmp_path / "one").read_bytes())
 
     write(tmp_path / "one", RECORDS[:1])
-    with parser.parse_file(paths(), 1, num_threads=2) as batches:
-        next(batches)
-        assert wait_for(lambda: len(taken) >= 4)
-        time.sleep(0.05)
-        assert len(taken) <= 5
+    with parser.parse_file(paths(), 1, num_threads=num_threads) as batches:
+        for number in range(4):
+            next(batches)
+            assert len(taken) <= number + 2
 
 
 def test_iterators_refuse_to_pickle(parser, files):
@@ -72,14 +71,14 @@ def test_iterators_refuse_to_pickle(parser, files):
 
 
 def test_few_frames_lie_between_next_and_c(tmp_path):
-    """Four functions of tfwire between an iterator's __next__ and the core's parsing."""
+    """Three functions of tfwire between an iterator's __next__ and the core's parsing."""
     records = [{"n": i, "name": "a" * (i % 3)} for i in range(500)]
     tfw.write_records(tmp_path / "records", records)
     spec = {"n": tfw.FixedLenFeature([], tfw.int64), "name": tfw.VarLenFeature(tfw.string)}
     depths = {}
 
     def profile(frame, event, function):
-        if event == "c_call" and function.__name__ in ("tfw_read_unit", "tfw_columns_finish"):
+        if event == "c_call" and function.__name__ == "tfw_pipeline_next":
             depth = 0
             while frame.f_code.co_name != "__next__":
                 depth, frame = depth + 1, frame.f_back
@@ -91,4 +90,4 @@ def test_few_frames_lie_between_next_and_c(tmp_path):
             next(batches)
         finally:
             sys.setprofile(None)
-    assert {"tfw_read_unit": 4} == depths
+    assert {"tfw_pipeline_next": 3} == depths

@@ -11,8 +11,7 @@ from hypothesis import given, strategies as st
 import tfwire as tfw
 from cases.results import plain_dict
 from helpers.reference import file_of
-from tfwire._parsing import file_units
-from tfwire._records.reading import unit_block
+from tfwire._parsing import file_chunks
 
 pytestmark = pytest.mark.short_strings
 
@@ -84,13 +83,11 @@ def everything(paths, batch_size, num_threads, **options):
     on_parse_error=st.sampled_from(["raise", "skip"]),
     drop_remainder=st.booleans(),
     verify=st.booleans(),
-    unit=st.sampled_from([1, 3000, 1 << 20]),
-    read=st.sampled_from([100, 1 << 12, 1 << 20]),
-    long=st.sampled_from([0, 200, 1 << 14]),
+    range_bytes=st.sampled_from([100, 700, 3000, 1 << 14, 0]),
     num_threads=st.sampled_from([1, 2, 3, 8]),
 )
 def test_nothing_depends_on_the_number_of_threads(
-    tmp_path_factory, contents, batch_size, unit, read, long, num_threads, **options
+    tmp_path_factory, contents, batch_size, range_bytes, num_threads, **options
 ):
     folder = tmp_path_factory.mktemp("threads")
     paths = []
@@ -100,11 +97,7 @@ def test_nothing_depends_on_the_number_of_threads(
     options["compression_type"] = "auto"
     expected = everything(paths, batch_size, 1, **options)
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(file_units, "_UNIT_BYTES", unit)
-        patch.setattr(file_units, "_PARALLEL_UNIT_BYTES", unit)
-        patch.setattr(unit_block, "_KEPT", read)
-        patch.setattr(unit_block, "_PASSING", max(64, read // 3))
-        patch.setattr(unit_block, "_LONG", long)
+        patch.setattr(file_chunks, "_PARSED_BYTES", range_bytes)
         assert expected == everything(paths, batch_size, num_threads, **options)
 
 
@@ -121,16 +114,18 @@ def test_batches_of_a_pipe_do_not_wait_for_others(num_threads):
         assert [] == list(batches)
 
 
-def test_a_thread_that_cannot_read_leaves_it_to_the_reader(tmp_path, monkeypatch):
-    path = tmp_path / "x.tfrecord"
-    tfw.write_records(path, [record(n) for n in range(100)])
-
-    def find_nothing(self, source, start, max_records, max_record_size):
-        return start
-
-    expected = everything([path], 16, 1)
-    monkeypatch.setattr(unit_block.Block, "read_ahead", find_nothing)
-    assert expected == everything([path], 16, 2)
+@pytest.mark.filterwarnings("ignore:.*left out")
+@pytest.mark.parametrize("num_threads", [1, 2])
+def test_what_the_pipeline_does_not_read_is_left_to_the_reader(tmp_path, monkeypatch, num_threads):
+    paths = [tmp_path / "a.tfrecord", tmp_path / "b.tfrecord"]
+    tfw.write_records(paths[0], [record(n) for n in range(100)])
+    tfw.write_records(paths[1], [*map(record, range(30)), BAD, *map(record, range(20))])
+    for on_parse_error in ("raise", "skip"):
+        options = {"on_parse_error": on_parse_error, "num_threads": num_threads}
+        expected = everything(paths, 16, **options)
+        with monkeypatch.context() as patch:
+            patch.setattr(file_chunks.FileChunks, "_native", lambda *_: None)
+            assert expected == everything(paths, 16, **options)
 
 
 def test_records_longer_than_what_is_read_at_once(tmp_path):

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from abc import abstractmethod
-from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import Any, Generic, TypeVar, overload
 
@@ -22,9 +21,11 @@ from tfwire._base.arguments import boolean, choice, integer
 from tfwire._base.native import lib
 from tfwire._base.strings import Spans, message_slices
 from tfwire._examples.column_types import Messages
+from tfwire._parsing.chunk_columns import is_checked, rows_of_chunk
 from tfwire._parsing.failure import ParseFailure, Place, message_keys, parse_error
 from tfwire._parsing.features import FixedLenFeature
 from tfwire._parsing.fields import Column, results_of_batches, with_objects
+from tfwire._parsing.file_chunks import PathsOfFiles
 from tfwire._parsing.native_session import Schema, Session
 from tfwire._parsing.parse_file import FileBatches, ParsingOptions, parse_from
 from tfwire._parsing.single import (
@@ -38,7 +39,7 @@ from tfwire._parsing.single import (
 from tfwire._parsing.spec import Plan
 from tfwire._records.files.compression import either_word
 from tfwire._records.reading.options import make_options
-from tfwire._records.reading.unit_block import Block
+from tfwire._records.reading.pipeline import Chunk
 
 Batch = TypeVar("Batch")
 Single = TypeVar("Single")
@@ -67,7 +68,7 @@ def _place(record: int | None, names: Any) -> Place:
 class BaseParser(Generic[Batch, Single]):
     """A compiled specification. Parser and SequenceParser make results of the columns."""
 
-    _needs_windows = False  # True: every record must be seen, not only its columns
+    _pipeline_flags = 0
     _parameters: tuple[str, ...] = ()  # names of the specifications, as arguments
 
     def _start(
@@ -83,10 +84,11 @@ class BaseParser(Generic[Batch, Single]):
         held = [None if plan is None else plan.features for plan in self._plans]
         self._init: dict[str, Any] = dict(zip(self._parameters, held, strict=False))
         self._init |= {"bytes_as": bytes_as, "empty_is_missing": empty_is_missing}
+        # Whether records may fit C and still not the specification: columns must fit each other.
+        self._is_checked = is_checked(self._plans)
         self._flags = lib.TFW_EMPTY_IS_MISSING if empty_is_missing else 0
         self._finish: Callable[[Any], Any] = with_objects if bytes_as == "object" else _unchanged
         self._sessions: list[Session] = []
-        self._blocks: deque[Block] = deque()  # unused ones, as the sessions
         self._short = _fixed_only(self._schemas)
         self._single_sessions: list[SingleSession] = []
 
@@ -179,9 +181,9 @@ class BaseParser(Generic[Batch, Single]):
                 ``read_records``.
             on_parse_error: What to do at a record that does not fit: "raise", or "skip": leave it
                 out, note it and warn at the end.
-            num_threads: Above 1, this many threads read and parse whole batches ahead, 2 MiB or
-                more each, and of a list of compressed files this many are inflated at a time, as
-                by ``read_records``. The batches are the same.
+            num_threads: This many threads read and parse, the caller's included: ahead, about a
+                mebibyte each. Of a list of compressed files this many are inflated at a time, as by
+                ``read_records``. The batches are the same.
             drop_remainder: Leave out an incomplete last batch.
             receipt: Fingerprint the records, for the iterator's ``receipt``.
             max_record_size: Longer records are damage; None: no limit.
@@ -288,6 +290,15 @@ class BaseParser(Generic[Batch, Single]):
             return self._sessions.pop()
         except IndexError:
             return Session(self._schemas, self._flags)
+
+    def _batches_of(
+        self, chunk: Chunk, count: int, size: int, paths: PathsOfFiles
+    ) -> Iterator[Any]:
+        """Results of the first records of a chunk, in batches of a size."""
+        rows = rows_of_chunk(chunk, self._schemas)
+        if count < rows.num_rows:
+            rows = rows.between(0, count)
+        return self._batches(rows.parts, count, size)
 
     @abstractmethod
     def _batches(self, parts: list[list[Column]], count: int, size: int) -> Iterator[Any]:

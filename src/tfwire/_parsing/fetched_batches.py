@@ -2,19 +2,18 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Iterator, Sequence
 from contextlib import suppress
-from functools import partial
 from typing import Any, Protocol
 
 import numpy as np
 
 from tfwire._base.aliases import Array
 from tfwire._base.native import ffi, lib
+from tfwire._parsing.chunk_columns import rows_of_chunk
 from tfwire._parsing.failure import ParseFailure
 from tfwire._parsing.fields import Column
-from tfwire._parsing.native_session import Schema, arrays_over
+from tfwire._parsing.native_session import Schema
 from tfwire._records.index.random_access import TFRecordFiles
 from tfwire._records.index.record_numbers import IndexedTable, indexed_table
 from tfwire._records.reading.pipeline import Chunk, NativePipeline, PipelineOptions
@@ -59,7 +58,6 @@ class FetchedBatches:
         self._parser = parser
         self._table = table  # the files stay open
         self._size = size
-        self._pid = os.getpid()
         self._pipeline = NativePipeline((), options)
 
     def order(self, numbers: Array) -> None:
@@ -77,18 +75,12 @@ class FetchedBatches:
             RuntimeError: It was cancelled or closed; or its threads are in the parent process.
             MemoryError: Out of memory.
         """
-        try:
-            chunk = self._pipeline.next()
-        except RuntimeError:
-            if os.getpid() == self._pid:
-                raise
-            text = "the threads of this iterator did not survive the fork; start again"
-            raise RuntimeError(text) from None
+        chunk = self._pipeline.next()
         if not isinstance(chunk, Chunk) or chunk.num_records != count:
             return None
         try:
-            parts = _columns_of(chunk, self._parser._schemas)
-            return list(self._parser._batches(parts, count, self._size))
+            rows = rows_of_chunk(chunk, self._parser._schemas)
+            return list(self._parser._batches(rows.parts, count, self._size))
         except ParseFailure:  # columns that do not fit each other
             return None
 
@@ -143,43 +135,3 @@ class NumberedParser:
 
     def __reduce__(self) -> Any:
         return type(self), (self._parser, self._files)
-
-
-# ---- Columns of chunks -------------------------------------------------------------------------
-
-
-def _columns_of(chunk: Chunk, schemas: Sequence[Schema | None]) -> list[list[Column]]:
-    """The columns of a chunk, of each specification. Values keep their memory as long as a view of
-    them lives; each column has its own."""
-    parts: list[list[Column]] = []
-    native, count = ffi.new("tfw_column *"), chunk.num_records
-    for is_list, schema in enumerate(schemas):
-        columns: list[Column] = []
-        parts.append(columns)
-        for i, request in enumerate(() if schema is None else schema.plan.requests):
-            held = chunk.hold(bool(is_list), i, native)
-            column = arrays_over(native, request, partial(_array, held), _from_zero, count)
-            if schema is not None and i in schema.lent:
-                column = column._replace(empty=schema.spares[i].empty)
-            columns.append(column)
-    return parts
-
-
-def _array(owner: Any, memory: Any, count: int, dtype: Any) -> Array:
-    """A writable array over memory that lives as long as its owner, which it keeps."""
-    if not count:
-        return np.empty(0, dtype)
-    size = count * np.dtype(dtype).itemsize
-    keeping = ffi.gc(memory, partial(_forget, owner))
-    return np.frombuffer(ffi.buffer(keeping, size), dtype)
-
-
-def _forget(owner: Any, memory: Any) -> None:
-    """The owner was kept as long as what has this for its destructor."""
-
-
-def _from_zero(memory: Any, count: int, dtype: Any) -> Array:
-    """Offsets that begin with 0, copied: their ends are also those of other rows."""
-    offsets: Array = np.frombuffer(ffi.buffer(memory, count * np.dtype(dtype).itemsize), dtype)
-    found: Array = offsets - offsets[0]
-    return found

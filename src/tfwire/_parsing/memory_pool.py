@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import math
 import sys
-import weakref
 from collections import deque
 from contextlib import suppress
 from typing import Any
@@ -19,10 +18,9 @@ Array = np.ndarray[Any, Any]
 
 # The allocator itself reuses smaller blocks.
 LARGE = 1 << 15
-# Largest block that a parser keeps while it is not reading files.
-IDLE_LIMIT = 1 << 24
-# Kept for one thread: a block in the user's hands, one being filled, one in between. Each further
-# thread adds one.
+# Largest block that a parser keeps.
+LIMIT = 1 << 24
+# A block in the user's hands, one being filled, one in between.
 _NUM_BLOCKS = 3
 
 
@@ -40,66 +38,24 @@ def _over(block: Array, shape: tuple[int, ...], dtype: np.dtype[Any]) -> Array:
 
 
 class Spare:
-    """Blocks of memory for the results of one column, shared by the threads that fill it.
-
-    Attributes:
-        limit: Size of the largest block that is kept.
-    """
+    """Blocks of memory for the results of one column, shared by the threads that fill it."""
 
     def __init__(self) -> None:
-        self.limit = IDLE_LIMIT
-        self._most = _NUM_BLOCKS
-        # By their ids: all are looked at in one step, while threads add others.
-        self._readers: weakref.WeakValueDictionary[int, object] = weakref.WeakValueDictionary()
         # A thread takes a block out before it looks at it: no two find the same block unused.
         self._blocks: deque[Array] = deque()
         self._grown: deque[tuple[Any, int]] = deque()
 
-    def begin(self, reader: object, num_threads: int) -> None:
-        """Keeps blocks of any size, until ``end``.
-
-        Args:
-            reader: What reads files.
-            num_threads: How many threads fill columns for it.
-        """
-        self._readers[id(reader)] = reader
-        self.limit = sys.maxsize
-        if num_threads > 1:
-            self._most = max(self._most, _NUM_BLOCKS + num_threads)
-
-    def end(self, reader: object) -> None:
-        """Ends what ``begin`` began."""
-        self._readers.pop(id(reader), None)
-        self.trim()
-
-    def trim(self) -> None:
-        """Keeps only what an idle parser may, unless a reader goes on. For readers that were
-        dropped."""
-        if self._is_idle():
-            self.limit, self._most = IDLE_LIMIT, _NUM_BLOCKS
-            if not self._is_idle():  # a reader has begun just now
-                self.limit = sys.maxsize
-            with suppress(IndexError):  # a batch that is being parsed looks too
-                for _ in range(len(self._blocks)):
-                    self._keep(self._blocks.popleft())
-            with suppress(IndexError):
-                for _ in range(len(self._grown)):
-                    self._keep_grown(*self._grown.popleft())
-
-    def _is_idle(self) -> bool:
-        return all(reader() is None for reader in self._readers.valuerefs())
-
     def _keep(self, block: Array) -> None:
-        if block.nbytes <= self.limit:
+        if block.nbytes <= LIMIT:
             self._blocks.append(block)
-            if len(self._blocks) > self._most:
+            if len(self._blocks) > _NUM_BLOCKS:
                 with suppress(IndexError):
                     self._blocks.popleft()
 
     def _keep_grown(self, owner: Any, size: int) -> None:
-        if size <= self.limit:
+        if size <= LIMIT:
             self._grown.append((owner, size))
-            if len(self._grown) >= self._most:  # the user has one more
+            if len(self._grown) >= _NUM_BLOCKS:  # the user has one more
                 with suppress(IndexError):
                     self._grown.popleft()
 
@@ -108,7 +64,7 @@ class Spare:
         size = math.prod(shape) * dtype.itemsize
         # More than needed: the next batch may be a little larger.
         capacity = size + size // 8
-        if size < LARGE or capacity > self.limit:
+        if size < LARGE or capacity > LIMIT:
             return np.empty(shape, dtype)
         for _ in range(len(self._blocks)):
             try:
@@ -128,7 +84,7 @@ class Spare:
 
     def adopt(self, memory: Any, count: int, dtype: Any, capacity: int) -> Array:
         """As ``native.adopt``, for memory that goes back to C through ``grown_block``."""
-        if not LARGE <= capacity <= self.limit:
+        if not LARGE <= capacity <= LIMIT:
             return adopt(memory, count, dtype)
 
         def release(memory: Any) -> None:

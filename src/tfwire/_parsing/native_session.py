@@ -13,23 +13,11 @@ from tfwire._base.aliases import Array, Out
 from tfwire._base.native import SEED, adopt, borrow, check, ffi, lib, new_error
 from tfwire._base.text import quoted
 from tfwire._examples.column_types import BytesColumn
-from tfwire._parsing.failure import ParseFailure, raise_failure
+from tfwire._parsing.failure import raise_failure
 from tfwire._parsing.features import string
 from tfwire._parsing.fields import Column
 from tfwire._parsing.memory_pool import LARGE, Spare
 from tfwire._parsing.spec import KINDS, Plan, Request
-from tfwire._records.reading.native_batches import Stretch, Window
-
-# What C reports of a record that does not fit, and of memory.
-_FAILURES = {
-    lib.TFW_E_WIRE,
-    lib.TFW_E_MISSING,
-    lib.TFW_E_KIND,
-    lib.TFW_E_COUNT,
-    lib.TFW_E_SCHEMA,
-    lib.TFW_E_MEMORY,
-    lib.TFW_E_ARGUMENT,
-}
 
 
 class Session:
@@ -46,17 +34,8 @@ class Session:
         self.flags = flags
         sequence = len(schemas) == 2
         self.parse_function = lib.tfw_parse_sequence if sequence else lib.tfw_parse
-        self._unit = ffi.new("tfw_part[2]")
-        for native, part in zip(self._unit, columns, strict=False):
-            if part is not None:
-                part.fill_in(native)
-        self._read_flags = flags | (lib.TFW_SEQUENCE if sequence else 0)
-        self._goal = 0  # records of the unit, after which its columns are finished
-        self._is_begun = self._is_finished = False
-        self.checked = any(part.checked for part in self.parts)
         self.done = ffi.new("size_t *")
         self.span = ffi.new("tfw_span *")
-        self.window: Window | None = None  # that append takes records of
         self.error = new_error()
 
     def begin(self, capacity: int, out: Out | None = None) -> None:
@@ -73,42 +52,6 @@ class Session:
         for part in self.parts:
             part.prepare(capacity, arrays if part is context else {})
             part.begin(capacity)
-        self._is_begun, self._is_finished = True, False
-
-    def begin_unit(self, capacity: int, goal: int) -> None:
-        """As begin, but leaves the work to the first ``read``, so that a unit takes one call into
-        C: each call releases the GIL and waits for it again.
-
-        Args:
-            capacity: A number of records.
-            goal: A number of records of which the columns are finished when they are read.
-        """
-        for part in self.parts:
-            part.prepare(capacity, {})
-        for native in self._unit:
-            native.capacity = capacity
-        self._goal = 0 if self.checked else goal
-        self._is_begun = self._is_finished = False
-
-    def _begin(self) -> None:
-        """Begins, if that was not done."""
-        if not self._is_begun:
-            self._is_begun = True
-            for part in self.parts:
-                part.begin(self._unit[0].capacity)
-
-    def settle(self) -> None:
-        """Takes memory back that C does not need, after the last ``read`` of a unit."""
-        if not self._is_begun:
-            self._is_begun = True
-            for part in self.parts:
-                part.settle()
-
-    def grow(self, capacity: int, count: int) -> None:
-        """Makes room for more records; the first count of them stay."""
-        self._begin()
-        for part in self.parts:
-            part.grow(capacity, count)
 
     def parse(self, data: Any, data_len: int, spans: Any, count: int, flags: int = 0) -> None:
         """Appends the records of a batch.
@@ -122,84 +65,6 @@ class Session:
         )
         if status != lib.TFW_OK:
             self._fail(status)
-
-    def append(self, data: Any, data_len: int, spans: Any, count: int, first: int) -> None:
-        """As parse, for columns that hold first records already and will take more. Columns that do
-        not fit each other are found now.
-
-        Raises:
-            ParseFailure, MemoryError: As parse.
-        """
-        self._begin()
-        status = self.parse_function(
-            *self.handles, data, data_len, spans, count, self.flags, self.done, self.error
-        )
-        self._verify(first)
-        if status != lib.TFW_OK:
-            self._fail(status)
-
-    def read(self, stretch: Stretch, count: int, first: int) -> int:
-        """Appends at most count records straight from a file, as ``append``; self.done[0] of them.
-
-        Returns:
-            TFW_OK: all of them; else why the next record was not read.
-
-        Raises:
-            ParseFailure, MemoryError: As parse.
-        """
-        flags = self._read_flags | (0 if self._is_begun else lib.TFW_BEGIN)
-        if first + count == self._goal:
-            flags |= lib.TFW_FINISH
-        status: int = lib.tfw_read_unit(
-            self._unit,
-            self._unit + 1,
-            stretch.native,
-            count,
-            flags,
-            stretch.tally,
-            self.done,
-            self.error,
-        )
-        self.settle()
-        self._is_finished = status == lib.TFW_OK and bool(flags & lib.TFW_FINISH)
-        self._verify(first)
-        if status in _FAILURES:
-            self._fail(status)
-        return status
-
-    def _verify(self, first: int) -> None:
-        """Checks that the columns of the self.done[0] records after the first ones fit each other.
-
-        Raises:
-            ParseFailure: They do not; only the self.done[0] records before it stay.
-        """
-        if not self.checked:
-            return
-        found: ParseFailure | None = None
-        # One check looks at all records before the next does: an earlier record may fail a later
-        # check, or that of another feature. So the records before a failure are checked again.
-        while (failure := self._check_columns(first)) is not None:
-            found, self.done[0] = failure, failure.record
-            self.truncate(first + self.done[0])
-        try:
-            if found is not None:
-                raise found
-        finally:
-            del found, failure  # as raise_failure
-
-    def _check_columns(self, first: int) -> ParseFailure | None:
-        """The failure of one of the self.done[0] records after the first ones, if there is any."""
-        try:
-            for part in self.parts:
-                part.verify(first, self.done[0])
-        except ParseFailure as failure:
-            return failure
-        return None
-
-    def truncate(self, count: int) -> None:
-        """Forgets all records but the first count."""
-        for part in self.parts:
-            lib.tfw_columns_truncate(part.handle, count)
 
     def parse_one(self, message: Any) -> None:
         """Appends one record, by TensorFlow's rules for a single one.
@@ -227,9 +92,8 @@ class Session:
                 continue
             arrays, part.arrays = part.arrays, {}
             grown = part.finished
-            if not self._is_finished:
-                status = lib.tfw_columns_finish(part.handle, part.lent, grown, self.error)
-                check(status, self.error)
+            status = lib.tfw_columns_finish(part.handle, part.lent, grown, self.error)
+            check(status, self.error)
             for i, request in enumerate(part.plan.requests):
                 if i in arrays:
                     array = arrays[i]  # itself, if it has no more entries
@@ -259,17 +123,9 @@ class Columns:
         self.lent = ffi.new("uint8_t[]", len(self.plan.requests))
         for i in schema.lent:
             self.lent[i] = 1
-        self.column = ffi.new("tfw_column *")
         self.finished = ffi.new("tfw_column[]", len(self.plan.requests))
         self.spares = schema.spares
         self.row_sizes = [r.num_values * r.dtype.dtype.itemsize for r in self.plan.requests]
-        self.checked = [field for field in self.plan.fields.values() if field.checked]
-
-    def fill_in(self, native: Any) -> None:
-        """Fills in a ``tfw_part``."""
-        native.size = ffi.sizeof("tfw_part")
-        native.columns, native.memory, native.sizes = self.handle, self.pointers, self.sizes
-        native.lent, native.finished = self.lent, self.finished
 
     def prepare(self, capacity: int, out: dict[Any, Array]) -> None:
         """Finds room for records: in the arrays of out and, for other features, in new arrays or
@@ -300,17 +156,6 @@ class Columns:
                 self.spares[i].give_back(self.pointers[i], self.sizes[i])
                 self.pointers[i] = ffi.NULL
 
-    def grow(self, capacity: int, count: int) -> None:
-        """Makes room for more records; the first count of them stay."""
-        for i, _, shape, dtype in self.schema.bound:
-            old = self.arrays[i]
-            array = self.spares[i].empty((capacity, *shape), dtype)
-            array[:count] = old[:count]
-            self._set(i, array, capacity)
-        if self.arrays:
-            status = lib.tfw_columns_bind_all(self.handle, self.pointers, capacity, self.error)
-            check(status, self.error)
-
     def _set(self, i: int, array: Array, capacity: int) -> None:
         """Has C write a column into an array."""
         memory = ffi.from_buffer(array)
@@ -318,32 +163,6 @@ class Columns:
         if len(memory) < capacity * self.row_sizes[i]:
             raise ValueError("an array of out was resized while it was in use")
         self.arrays[i], self.pointers[i] = array, memory
-
-    def trim(self, count: int) -> None:
-        """Gives back room that count records do not need, if it is most of it."""
-        for i, array in self.arrays.items():
-            if 2 * count < len(array):
-                self.arrays[i] = array[:count].copy()
-
-    def verify(self, first: int, count: int) -> None:
-        """Checks that the columns of count records, from the first on, fit each other.
-
-        Raises:
-            ParseFailure: They do not; its record is counted from the first.
-        """
-        if self.checked and count:
-            columns = [
-                self._peek(i, request, first, count) if request.variable else Column(None)
-                for i, request in enumerate(self.plan.requests)
-            ]
-            for field in self.checked:
-                field.batch(columns, count)
-
-    def _peek(self, i: int, request: Request, first: int, count: int) -> Column:
-        """The values of some records, where C has them: valid until the next call."""
-        check(lib.tfw_columns_peek(self.handle, i, self.column, self.error), self.error)
-        column = arrays_over(self.column, request, borrow, borrow, first + count)
-        return column.between(first, count)
 
 
 def arrays_over(

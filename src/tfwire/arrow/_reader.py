@@ -138,10 +138,7 @@ def read_inputs(
     reader: ArrowReader, inputs: Input | Iterable[Input], start: RecordPosition | None = None
 ) -> FileBatches[RecordBatch]:
     """Other files or file objects, read as a reader reads its own; the first from a position on."""
-    options = reader._options
-    if reader._layout.positions:
-        options = options._replace(num_threads=1)
-    return parse_from(reader._parser, inputs, options, start)
+    return parse_from(reader._parser, inputs, reader._options, start)
 
 
 def _is_plain_file(path: Any, detect: bool) -> bool:

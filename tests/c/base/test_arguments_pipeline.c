@@ -134,6 +134,9 @@ static void chunks_at_the_edges(void) {
                  tfw_chunk_hold(chunk, i % 2 == 0, size_edge(i), &column, &hold, NULL));
         CHECK(hold == NULL);
     }
+    tfw_place place;
+    tfw_chunk_place(chunk, 0, &place);
+    CHECK_EQ(0, place.offset);
     arrays_at_the_edges(chunk);
     tfw_chunk_release(chunk);
     tfw_pipeline_free(p);

@@ -12,8 +12,9 @@ import pytest
 import tfwire as tfw
 from helpers.processes.forks import forked
 from helpers.reference import frame
-from tfwire._base.native import ffi, lib
+from tfwire._base.native import lib
 from tfwire._examples.encode import encode_columns
+from tfwire._parsing.chunk_columns import rows_of_chunk
 from tfwire._parsing.spec_cache import compiled_example
 from tfwire._records.reading.damage import RecordPosition
 from tfwire._records.reading.pipeline import (
@@ -41,16 +42,19 @@ def files(tmp_path_factory):
     return paths
 
 
+def schemas():
+    return compiled_example({"i": tfw.FixedLenFeature([], tfw.int64)}).schemas
+
+
 def parsing(**options):
-    [schema] = compiled_example({"i": tfw.FixedLenFeature([], tfw.int64)}).schemas
+    [schema] = schemas()
     mode = PipelineOptions(lib.TFW_PIPELINE_PARSE, schema.handle, batch_size=100)
     return mode._replace(range_bytes=RANGE, **options)
 
 
 def numbers(chunk):
-    column = ffi.new("tfw_column *")
-    chunk.column(False, 0, column)
-    return chunk.array(column.values, column.value_count, np.int64)
+    [[column]] = rows_of_chunk(chunk, schemas()).parts
+    return column.values
 
 
 def drawn(pipeline):
@@ -158,7 +162,7 @@ def test_in_a_forked_child_it_says_so(files):
     pipeline.next()  # threads run
 
     def in_child():
-        with pytest.raises(RuntimeError, match="parent process"):
+        with pytest.raises(RuntimeError, match="did not survive the fork"):
             pipeline.next()
         pipeline.cancel()
         pipeline.close()

@@ -353,6 +353,9 @@ def open_regular(path: Path, location: str | None = None) -> FileSource | None:
         location: Where it is, if the current directory may have changed; None: ``path``.
     """
     try:
+        # Not opened at all: the writer of a pipe would take this for its reader.
+        if not stat.S_ISREG(os.stat(location or path).st_mode):
+            return None
         source = FileSource(path, system.NON_BLOCKING, location)
     except OSError as error:
         error.filename = os.fspath(path)

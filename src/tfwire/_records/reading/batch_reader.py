@@ -29,7 +29,6 @@ from tfwire._records.reading.damage import RecordPosition, SkippedRegions, TornT
 from tfwire._records.reading.native_batches import (
     LONG,
     LongRecord,
-    Stretch,
     record_numbers,
     record_position,
     span_table,
@@ -39,7 +38,6 @@ from tfwire._records.reading.publishing_markers import Markers
 from tfwire._records.reading.receipts import Receipt, Tally
 from tfwire._records.reading.record_file import RecordFile
 from tfwire._records.reading.records_ahead import RecordsAhead
-from tfwire._records.reading.unit_block import Block
 
 _NO_MORE: Any = object()
 CLOSED = "the record iterator is closed"
@@ -58,6 +56,7 @@ class BatchReader:
         markers: Finds half-published sets of files, to warn about them; None: no warning.
         num_inflated: How many compressed files of a list are inflated at a time.
         num_threads: How many threads read a plain file, the caller's included.
+        inputs: The files, as ``input_paths`` gives them, instead of paths.
 
     Attributes:
         path: The file of the last batch.
@@ -78,12 +77,13 @@ class BatchReader:
         num_inflated: int = 1,
         num_threads: int = 1,
         storage_options: Mapping[str, Any] | None = None,
+        inputs: Iterator[Any] | None = None,
     ) -> None:
         self.path: Path | None = None
         self.warn: Callable[[str], None] = warn
         self._options = options
-        self._paths: Iterator[Any] = input_paths(paths, storage_options)
-        self._ahead: FilesAhead | None = None
+        self._paths = input_paths(paths, storage_options) if inputs is None else inputs
+        self._ahead = inputs if isinstance(inputs, FilesAhead) else None
         # A generator may wait until the file before was read.
         if num_inflated > 1 and self._options.compression and isinstance(paths, (list, tuple)):
             self._ahead = FilesAhead(list(self._paths), self._options.compression, num_inflated)
@@ -104,16 +104,12 @@ class BatchReader:
         self._closed = False
         self._lock = threading.Lock()
 
-    def next(
-        self, max_records: int = 0, block: Block | None = None, stretch: Stretch | None = None
-    ) -> Any:
+    def next(self, max_records: int = 0, *, in_file: bool = False) -> Any:
         """The next records of the current file, or of the next one that has some.
 
         Args:
             max_records: At most this many; 0: as many as are ready, up to a few thousand.
-            block: For ``next_into``.
-            stretch: What C can read by itself, it may: then the result has no records, and the
-                stretch is where they begin. Where it does not move, it is not asked again.
+            in_file: Of the current file alone.
 
         Returns:
             A ``tfw_batch *`` of one record or more, valid until the next call; None at the end.
@@ -130,17 +126,12 @@ class BatchReader:
                 raise ValueError("the reader is closed")
             try:
                 while (file := self._file or self._open()) is not None:
-                    if stretch is not None and file.offer(stretch):
-                        self._batch.count = 0
-                        return self._batch
-                    if block is None:
-                        found = file.next(max_records, self._batch)
-                    else:
-                        found = file.next_into(block, max_records, self._batch)
-                    if found:
+                    if file.next(max_records, self._batch):
                         return self._batch
                     self._file_crc32c = file.file_crc32c
                     self._finish_file()
+                    if in_file:
+                        break
                 return None
             except StopIteration as error:  # a file object's; the caller would see a clean end
                 self._close()
@@ -149,13 +140,14 @@ class BatchReader:
                 self._close()
                 raise
 
-    def next_into(self, block: Block, max_records: int) -> bool:
-        """Appends at most this many of the next records to a block; False at the end.
-
-        Raises:
-            As ``next``.
-        """
-        return self.next(max_records, block) is not None
+    def go_to(self, number: int, position: RecordPosition) -> None:
+        """Goes on at a record of a file after the current one. Those between are left out."""
+        with self._exclusive():
+            self._finish_file()
+            for _ in range(self._num_opened, number):
+                next(self._paths)
+            self._num_opened = max(self._num_opened, number)
+            self._start = position
 
     def read_long(self) -> LongRecord | None:
         """The next record, read straight into a bytes object where that is faster: for long records
@@ -203,11 +195,6 @@ class BatchReader:
         return self._file is None or self._file.at_hand
 
     @property
-    def at_compressed(self) -> bool:
-        """Whether the current file is compressed."""
-        return self._file is not None and bool(self._file.compression)
-
-    @property
     def num_skipped(self) -> int:
         """How many regions were left out so far. Only for the thread that reads."""
         file = self._file
@@ -228,14 +215,6 @@ class BatchReader:
         """Where the record after the last batch begins, in the file of that batch."""
         with self._exclusive():
             return self._position if self._file is None else self._file.position
-
-    @property
-    def place(self) -> tuple[int, RecordPosition]:
-        """The number of a file, and where the next record begins in it. Only for the thread that
-        reads."""
-        if self._file is None:
-            return self._num_opened, self._start
-        return self._num_opened - 1, self._file.reached
 
     @property
     def tail(self) -> TornTail | None:

@@ -16,10 +16,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterable
-from functools import partial
 from typing import Any, NamedTuple
-
-import numpy as np
 
 from tfwire._base.aliases import Array
 from tfwire._base.native import check, create, ffi, lib, new_error, new_struct, text
@@ -119,10 +116,12 @@ class NativePipeline:
         self._out = ffi.new("tfw_chunk **")
         self._error = new_error()
         self._places = ffi.new("tfw_place[2]")
+        self._pushed: int | None = None  # the number of the file of which records are pushed
 
     def next(self) -> Chunk | Stop | None:
         """The next chunk, or why there is none; None at the end. A Stop comes again until ``seek``
-        is called. Signals are seen while it waits.
+        or ``push`` is called. Between these two it is TFW_NEED_INPUT, when all that was pushed is
+        parsed. Signals are seen while it waits.
 
         Raises:
             RuntimeError: It was cancelled or closed; or its threads are in the parent process.
@@ -131,9 +130,11 @@ class NativePipeline:
         native, out, error = self._native, self._out, self._error
         if native is None:
             raise RuntimeError("the pipeline is closed")
-        status = lib.TFW_NEED_INPUT
-        while status == lib.TFW_NEED_INPUT:
-            status = lib.tfw_pipeline_next(native, _STEP, out, error)
+        timeout = _STEP if self._pushed is None else -1
+        while True:
+            status = lib.tfw_pipeline_next(native, timeout, out, error)
+            if status != lib.TFW_NEED_INPUT or self._pushed is not None:
+                break
         if status == lib.TFW_OK:
             found, out[0] = out[0], ffi.NULL
             return Chunk(ffi.gc(found, lib.tfw_chunk_release))
@@ -162,22 +163,29 @@ class NativePipeline:
         status = lib.tfw_pipeline_fetch(native, memory, len(memory), self._error)
         return check(status, self._error) == int(lib.TFW_OK)
 
+    def _check(self, status: int) -> int:
+        if status == lib.TFW_E_MEMORY or self._is_of_parent(status):
+            _raise(status, self._error)
+        return check(status, self._error)
+
     def _is_of_parent(self, status: int) -> bool:
-        return status == lib.TFW_E_UNSUPPORTED and os.getpid() != self._pid
+        """Whether this is a forked child, which has none of the threads."""
+        is_told = status == lib.TFW_E_UNSUPPORTED and os.getpid() != self._pid
+        return is_told and "parent process" in text(self._error.text)
 
     def _stop(self, status: int) -> Stop:
         place, after = self._places, self._places + 1
         lib.tfw_pipeline_stopped(self._native, place, after)
         is_known = after.record != 0
         return Stop(
-            status, self._error, _place_of(place[0]), _place_of(after[0]) if is_known else None
+            status, self._error, place_of(place[0]), place_of(after[0]) if is_known else None
         )
 
-    def add(self, paths: Iterable[Path]) -> None:
-        """More files, after those that are known; also after the end."""
+    def add(self, paths: Iterable[Path | None]) -> None:
+        """More files, after those that are known; also after the end. None: something that is not
+        for the pipeline, which stops there."""
         table = _PathTable(paths)
-        status = lib.tfw_pipeline_add(self._native, table.native, len(table.names), self._error)
-        check(status, self._error)
+        self._check(lib.tfw_pipeline_add(self._native, table.native, len(table.names), self._error))
 
     def seek(self, place: FilePlace) -> None:
         """Goes on at a record after a Stop.
@@ -185,7 +193,31 @@ class NativePipeline:
         Raises:
             ValueError: There was none, or the record lies before it.
         """
-        check(lib.tfw_pipeline_seek(self._native, _native_place(place), self._error), self._error)
+        self._check(lib.tfw_pipeline_seek(self._native, _native_place(place), self._error))
+        # What was pushed of a file goes on after a record of it that is left out.
+        if place.file != self._pushed:
+            self._pushed = None
+
+    def push(self, batch: Any, file: int) -> bool:
+        """Records that somebody else has read and verified follow those before a Stop, or the end.
+
+        Args:
+            batch: A ``tfw_batch *``.
+            file: The number of their file.
+
+        Returns:
+            False: there is no space; call ``next`` first.
+        """
+        status = self._check(lib.tfw_pipeline_push(self._native, batch, file, self._error))
+        if status == lib.TFW_OK:
+            self._pushed = file
+        return bool(status != lib.TFW_NEED_SPACE)
+
+    def misfit(self) -> bytes | None:
+        """The message at fault after a Stop, if it is whole and does not fit."""
+        data, size = ffi.new("uint8_t **"), ffi.new("uint64_t *")
+        lib.tfw_pipeline_misfit(self._native, data, size)
+        return bytes(ffi.buffer(data[0], size[0])) if data[0] else None
 
     def cancel(self) -> None:
         """Wakes the thread that waits in ``next``. Any thread may call this at any time, also in a
@@ -224,26 +256,18 @@ class Chunk:
     @property
     def begin(self) -> FilePlace:
         """Where the first record begins."""
-        return _place_of(self.info.begin)
+        return place_of(self.info.begin)
 
     @property
     def end(self) -> FilePlace:
         """Where the last one ends, in its file."""
-        return _place_of(self.info.end)
+        return place_of(self.info.end)
 
-    def column(self, is_list: bool, feature: int, column: Any) -> None:
-        """Fills in a ``tfw_column *``, valid as long as the chunk."""
-        error = new_error()
-        check(lib.tfw_chunk_column(self.native, is_list, feature, column, error), error)
-
-    def array(self, memory: Any, count: int, dtype: Any) -> Array:
-        """A writable array over memory of the chunk, which is not used again before the last view
-        of the array is gone."""
-        dtype = np.dtype(dtype)
-        if not count:
-            return np.empty(0, dtype)
-        owner = ffi.gc(memory, partial(_forget, self.native))
-        return np.frombuffer(ffi.buffer(owner, count * dtype.itemsize), dtype)
+    def place(self, record: int) -> FilePlace:
+        """Where a record begins, in a chunk of batches of one record."""
+        place = ffi.new("tfw_place *")
+        lib.tfw_chunk_place(self.native, record, place)
+        return place_of(place)
 
     def hold(self, is_list: bool, feature: int, column: Any) -> Any:
         """Fills in a ``tfw_column *``, valid as long as what this returns, whatever becomes of the
@@ -261,22 +285,23 @@ class Chunk:
 class _PathTable:
     """Paths as C takes them."""
 
-    def __init__(self, paths: Iterable[Path]) -> None:
-        self.names = [ffi.new("char[]", os.fsencode(path)) for path in paths]
+    def __init__(self, paths: Iterable[Path | None]) -> None:
+        self.names = [
+            ffi.NULL if path is None else ffi.new("char[]", os.fsencode(path)) for path in paths
+        ]
         self.native = ffi.new("char *[]", self.names)
-
-
-def _forget(chunk: Any, memory: Any) -> None:
-    """The chunk was kept as long as something that has this for its destructor."""
 
 
 def _raise(status: int, error: Any) -> None:
     if status == lib.TFW_E_MEMORY:
         check(status, error)
+    if status == lib.TFW_E_UNSUPPORTED:
+        raise RuntimeError("the threads of this iterator did not survive the fork; start again")
     raise RuntimeError(text(error.text))
 
 
-def _place_of(native: Any) -> FilePlace:
+def place_of(native: Any) -> FilePlace:
+    """A ``tfw_place``."""
     return FilePlace(native.file, RecordPosition(native.record, native.offset))
 
 

@@ -31,7 +31,6 @@ from tfwire._records.reading.duplicates import DuplicateFilter
 from tfwire._records.reading.native_batches import (
     LongReader,
     LongRecord,
-    Stretch,
     position_after,
     record_numbers,
     record_position,
@@ -40,11 +39,8 @@ from tfwire._records.reading.native_batches import (
 from tfwire._records.reading.options import AS_TENSORFLOW, POLICIES, ReadOptions
 from tfwire._records.reading.receipts import Summary, Tally
 from tfwire._records.reading.records_ahead import RecordsAhead
-from tfwire._records.reading.unit_block import Block
 
 _BEGINNING = RecordPosition()
-# Mean bytes of a record from which on only the native reader reads a file.
-_NATIVE_MEAN_BYTES = 1 << 20
 
 
 class RecordFile:
@@ -95,9 +91,6 @@ class RecordFile:
         self._duplicates: DuplicateFilter | None = None
         self._ahead: RecordsAhead | None = None  # set while it replaces the native reader
         self._num_skipped: int | None = 0  # skipped regions of the native reader; None: unknown
-        self._stretch: Stretch | None = None  # C reads records from it without the native reader
-        self._offered = False  # True while C reads from the stretch: `position` is out of date
-        self._at_end = False  # True: the stretch has found the end of the file
         self._cut = False  # True if a truncated compressed stream was treated as ended
         self._stream_regions = SkippedRegions()
         self._cut_regions = SkippedRegions()  # of a truncated stream, until its records end
@@ -120,8 +113,6 @@ class RecordFile:
                     self._duplicates = DuplicateFilter()
             self.at_hand: bool = getattr(source, "regular", False)
             self._fed = not (self._source is source and self.at_hand)
-            # Whether C may read without the native reader: until that has left something out.
-            self._straight = not self._fed and not options.flags & lib.TFW_CORRECT
             self._reader = self._create(options)
             if start != _BEGINNING:
                 self._go_to(start)
@@ -196,8 +187,6 @@ class RecordFile:
 
     def next(self, max_records: int, batch: Any) -> bool:
         """Fills a ``tfw_batch *`` with the next records; False at the end of the file."""
-        if self._at_end:
-            return False
         if self._left is not None and self._left.count:
             batch[0] = split(self._left, max_records or self._left.count)[0]
             self.position = position_after(batch)
@@ -214,9 +203,6 @@ class RecordFile:
                         break
                 elif not self._go_on(status):
                     return False
-            if self._straight:
-                long = batch.payload_bytes > _NATIVE_MEAN_BYTES * batch.count
-                self._straight = not long and not self.num_skipped
         if self.tally is not None:
             self.tally.add_batch(batch)
         return True
@@ -281,50 +267,6 @@ class RecordFile:
                 return False
             if native.records != before:
                 return True
-
-    def next_into(self, block: Block, max_records: int, batch: Any) -> bool:
-        """As next, but appends the records to a block. Where it takes records of which only the
-        headers were verified, they go there straight from a regular file."""
-        flags = self._options.flags
-        headers_only = flags == lib.TFW_NO_DATA_CRC or (flags == 0 and block.takes_unverified)
-        headers_only &= self.tally is None
-        if headers_only and not self._fed:
-            assert isinstance(self._source, FileSource)
-            longest = self._options.max_record_size
-            end = block.read_ahead(self._source, self.position, max_records, longest)
-            if end != self.position:
-                self.position = end
-                return True
-        if not self.next(max_records, batch):
-            return False
-        block.add(batch, self.path)
-        return True
-
-    @property
-    def reached(self) -> RecordPosition:
-        """Where the record after the last one begins, also if C read it from a stretch."""
-        offered = self._stretch if self._offered else None
-        return self.position if offered is None else offered.position
-
-    def offer(self, stretch: Stretch) -> bool:
-        """Has a stretch begin at the next record, for C to read from there; False: call ``next``.
-        Call this, or ``next``, again when C has stopped."""
-        if self._offered:
-            self._offered, self.position = False, stretch.position
-            self._at_end = stretch.status == lib.TFW_END
-            if stretch.status != lib.TFW_OK:
-                return False
-        if not self._straight:
-            return False
-        assert isinstance(self._source, FileSource)
-        if self._stretch is not stretch:
-            self._stretch = stretch
-            flags, longest = self._options.flags, self._options.max_record_size
-            stretch.begin(self._source.fd, self.path, self.position, flags, longest)
-            stretch.tally = ffi.NULL if self.tally is None else self.tally.native
-        stretch.go_to(self.position)
-        self._offered = True
-        return True
 
     def read_long(self) -> LongRecord | None:
         """The next record, if it is a long one of a plain file. Call it until it returns None; then

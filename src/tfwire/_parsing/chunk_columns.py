@@ -1,0 +1,148 @@
+"""Columns of chunks of a pipeline: as arrays, put together, and checked against each other."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from functools import partial
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from tfwire._base.aliases import Array
+from tfwire._base.native import ffi
+from tfwire._examples.column_types import BytesColumn
+from tfwire._parsing.failure import ParseFailure
+from tfwire._parsing.fields import Column, between
+from tfwire._parsing.native_session import Schema, arrays_over
+from tfwire._parsing.spec import Plan
+from tfwire._records.reading.pipeline import Chunk
+
+
+class Rows(NamedTuple):
+    """Some records as columns.
+
+    Attributes:
+        parts: The columns, for each specification.
+        num_rows: How many records there are.
+    """
+
+    parts: list[list[Column]]
+    num_rows: int
+
+    def between(self, first: int, count: int) -> Rows:
+        """Some of the records."""
+        parts = [[self._between(each, first, count) for each in part] for part in self.parts]
+        return Rows(parts, count)
+
+    def _between(self, column: Column, first: int, count: int) -> Column:
+        if column.splits is not None or column.steps is not None:
+            return column.between(first, count)
+        size = len(column.values) // max(1, self.num_rows)  # of a record
+        values = between(column.values, first * size, (first + count) * size)
+        return column._replace(values=values)
+
+
+def rows_of_chunk(chunk: Chunk, schemas: Sequence[Schema | None]) -> Rows:
+    """The records of a chunk. Values keep their memory as long as a view of them lives; each column
+    has its own."""
+    parts: list[list[Column]] = []
+    native, count = ffi.new("tfw_column *"), chunk.num_records
+    for is_list, schema in enumerate(schemas):
+        columns: list[Column] = []
+        parts.append(columns)
+        if schema is None:
+            continue
+        for i, request in enumerate(schema.plan.requests):
+            held = chunk.hold(bool(is_list), i, native)
+            columns.append(arrays_over(native, request, partial(_array, held), _from_zero, count))
+            if i in schema.lent:
+                columns[-1] = columns[-1]._replace(empty=schema.spares[i].empty)
+    return Rows(parts, count)
+
+
+def _array(owner: Any, memory: Any, count: int, dtype: Any) -> Array:
+    """A writable array over memory that lives as long as its owner, which it keeps."""
+    if not count:
+        return np.empty(0, dtype)
+    size = count * np.dtype(dtype).itemsize
+    keeping = ffi.gc(memory, partial(_forget, owner))
+    return np.frombuffer(ffi.buffer(keeping, size), dtype)
+
+
+def _forget(owner: Any, memory: Any) -> None:
+    """The owner was kept as long as what has this for its destructor."""
+
+
+def _from_zero(memory: Any, count: int, dtype: Any) -> Array:
+    """Offsets that begin with 0, copied: their ends are also those of other rows."""
+    offsets: Array = np.frombuffer(ffi.buffer(memory, count * np.dtype(dtype).itemsize), dtype)
+    own: Array = offsets - offsets[0]
+    return own
+
+
+# ---- Columns of several chunks ----
+
+
+def joined(pieces: Sequence[Rows]) -> Rows:
+    """Records one after another."""
+    if len(pieces) == 1:
+        return pieces[0]
+    parts = [
+        [_joined(columns) for columns in zip(*parts, strict=True)]
+        for parts in zip(*(piece.parts for piece in pieces), strict=True)
+    ]
+    return Rows(parts, sum(piece.num_rows for piece in pieces))
+
+
+def _joined(columns: Sequence[Column]) -> Column:
+    values: Any = [column.values for column in columns]
+    if isinstance(values[0], BytesColumn):
+        data = np.concatenate([strings.data for strings in values])
+        offsets = _joined_offsets([strings.offsets for strings in values])
+        values = BytesColumn._trusted(data, offsets, (len(offsets) - 1,))
+    else:
+        values = np.concatenate(values)
+    splits = steps = None
+    if columns[0].splits is not None:
+        splits = _joined_offsets([column.splits for column in columns])
+    if columns[0].steps is not None:
+        steps = _joined_offsets([column.steps for column in columns])
+    return columns[0]._replace(values=values, splits=splits, steps=steps)
+
+
+def _joined_offsets(offsets: Sequence[Array]) -> Array:
+    lengths = np.concatenate([np.diff(each) for each in offsets])
+    joined_offsets = np.zeros(len(lengths) + 1, np.int64)
+    np.cumsum(lengths, out=joined_offsets[1:])
+    return joined_offsets
+
+
+# ---- Columns that must fit each other ----
+
+
+def is_checked(plans: Sequence[Plan | None]) -> bool:
+    """Whether records may fit C and still not the specification: columns must fit each other."""
+    return any(
+        field.checked for plan in plans if plan is not None for field in plan.fields.values()
+    )
+
+
+def first_misfit(plans: Sequence[Plan | None], rows: Rows) -> ParseFailure | None:
+    """The failure of the first record whose columns do not fit each other, if there is any."""
+    found = None
+    # One check looks at all records before the next does: an earlier record may fail a later
+    # check, or that of another feature. So the records before a failure are checked again.
+    while rows.num_rows and (failure := _check(plans, rows)) is not None:
+        found, rows = failure, rows.between(0, failure.record or 0)
+    return found
+
+
+def _check(plans: Sequence[Plan | None], rows: Rows) -> ParseFailure | None:
+    try:
+        for plan, columns in zip(plans, rows.parts, strict=True):
+            for field in () if plan is None else plan.fields.values():
+                if field.checked:
+                    field.batch(columns, rows.num_rows)
+    except ParseFailure as failure:
+        return failure.with_traceback(None)  # which would keep the columns
+    return None
