@@ -100,9 +100,8 @@ class TFRecordIterDataset(grain.IterDataset["Value"]):
 
     Args:
         dataset: A Dataset, most often a TFRecordDataset, shuffled, batched and parsed.
-        num_threads: Above 1, this many threads parse batches ahead, as for
-            :meth:`tfwire.Dataset.parse_example`; 1 leaves the dataset as it is. The batches and
-            their order do not depend on it, and a saved state can be loaded with another number.
+        num_threads: How many threads parse, as for :meth:`tfwire.Dataset.parse_example`; 1 leaves
+            the dataset as it is.
 
     Raises:
         TypeError: ``dataset`` is not a Dataset.

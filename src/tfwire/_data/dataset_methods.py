@@ -242,9 +242,9 @@ class Transformations(Regrouping[Element]):
 
         Args:
             features: As for :func:`tfwire.parse_example`.
-            num_threads: Above 1, this many threads parse batches ahead, a few megabytes each. The
-                batches and their order are the same. A state saved with any number of threads can
-                be loaded with any other.
+            num_threads: How many threads parse; above 1, they make batches ahead, a few megabytes
+                each. Only the speed depends on it. A state saved with any number of threads can be
+                loaded with any other.
 
         Raises:
             ValueError: ``num_threads`` is below 1.

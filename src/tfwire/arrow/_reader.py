@@ -227,7 +227,8 @@ def open_reader(
         columns: The names of the features to read, in this order; others are not parsed. None:
             all.
         batch_size: Records of a batch; the last may have fewer.
-        num_threads: How many threads read and parse. Only the speed depends on it.
+        num_threads: How many threads read and parse, the caller's included. Only the speed depends
+            on it.
         tensors: FixedLenFeatures of numbers that have a shape become ``arrow.fixed_shape_tensor``.
             polars cannot compute with it.
         binary_as: The type of strings. "binary" and "string" hold less than 2 GiB in a batch, and

@@ -56,9 +56,8 @@ class TFRecordIterableDataset(data.IterableDataset):
             must run the same number of steps, use "drop" or "pad", and ``indexed=True``.
         rank: The number of this process; None asks torch.distributed, if it is initialized.
         world_size: The number of processes; None likewise.
-        num_threads: Above 1, this many threads parse batches ahead, as for
-            :meth:`tfwire.Dataset.parse_example`; 1 leaves the dataset as it is. The batches and
-            their order do not depend on it, and a saved state can be loaded with another number.
+        num_threads: How many threads parse, as for :meth:`tfwire.Dataset.parse_example`, in each
+            worker: leave 1 with workers, which share the cores. 1 leaves the dataset as it is.
         num_workers: That of the DataLoader, if ``len`` is wanted: each worker makes an incomplete
             last batch of its own, so the number of batches depends on it.
         strings, nested: The form of strings and RaggedTensors, as for :func:`as_tensors`.
