@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import gzip
 import itertools
 import os
@@ -172,6 +173,21 @@ def test_closing_ends_the_threads_and_drops_what_was_read_ahead(path, at):
     with pytest.raises(ValueError, match="closed"):
         next(records)
     assert not open_files() - before
+
+
+def test_dropping_ends_the_threads(path):
+    before = open_files()
+    gc.disable()
+    try:
+        records = tfw.read_records([path] * 3, num_threads=4)
+        iterator = iter(records)
+        next(iterator)
+        del records
+        assert next(iterator) is not None
+        del iterator
+        assert not open_files() - before
+    finally:
+        gc.enable()
 
 
 @FORKS_BESIDE_THREADS
