@@ -10,8 +10,8 @@
 enum {
     MOST_THREADS = 1024,
     SAMPLE = 64,              /* records of the first job, which shows how large they are */
-    SMALL_RANGE = 1 << 18,    /* bytes */
-    WORTH_THREADS = 1 << 21   /* bytes of all that is to be encoded */
+    SMALL_RANGE = 1 << 18,  /* bytes */
+    WORTH_A_THREAD = 1 << 20 /* bytes of all that is to be encoded, for each */
 };
 
 enum job_state {
@@ -235,16 +235,16 @@ static void run_thread(void *argument) {
     tfwi_mutex_unlock(&e->lock);
 }
 
-/* Starts the other threads, once it is known that there is enough to do; fewer, where the system
- * has no more. */
+/* Starts as many other threads as there is enough to do for, once that is known; fewer, where the
+ * system has no more. */
 static void start_threads(tfw_encoder *e) {
-    const bool is_worth = e->range_bytes != 0 || expected_bytes(e, 0) >= WORTH_THREADS;
-    if (e->threads != NULL || e->num_threads == 1 || e->encoded_records == 0 || !is_worth) {
-        return;
-    }
-    e->threads = tfwi_calloc(e->num_threads - 1, sizeof *e->threads);
-    while (e->threads != NULL && e->started + 1 < e->num_threads &&
-           tfwi_thread_start(&e->threads[e->started], run_thread, e)) {
+    const uint64_t worth = e->range_bytes != 0 ? e->num_threads
+                           : e->encoded_records != 0 ? expected_bytes(e, 0) / WORTH_A_THREAD : 0;
+    while (e->started + 1 < e->num_threads && e->started + 1 < worth) {
+        if (!tfwi_thread_start(&e->threads[e->started], run_thread, e)) {
+            e->num_threads = e->started + 1;
+            return;
+        }
         e->started++;
     }
 }
@@ -444,8 +444,9 @@ int tfw_encoder_create(const tfw_encoder_options *o, tfw_encoder **out_encoder, 
     e->flags = o->flags;
     e->ring = e->num_threads + 2;
     e->jobs = tfwi_calloc(e->ring, sizeof *e->jobs);
+    e->threads = tfwi_calloc(e->num_threads, sizeof *e->threads);
     e->pool = tfwi_pool_create(no_schemas, 0, 0);
-    if (e->jobs == NULL || e->pool == NULL || !init_locks(e)) {
+    if (e->jobs == NULL || e->threads == NULL || e->pool == NULL || !init_locks(e)) {
         free_parts(e);
         return tfwi_fail(error, TFW_E_MEMORY, "no memory for an encoder");
     }

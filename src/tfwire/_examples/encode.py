@@ -34,7 +34,7 @@ from tfwire._examples.native_encoder import (
     encode_whole,
     native_inputs,
 )
-from tfwire._examples.parallel_encoder import ParallelEncoder
+from tfwire._examples.parallel_encoder import ParallelEncoder, are_few
 from tfwire._examples.values import (
     FLOAT,
     INT64,
@@ -203,34 +203,23 @@ def _batches(columns: Any, sort_keys: bool, room: int) -> Batches:
 def _blocks(
     columns: Any, sort_keys: bool, room: tuple[int, int], num_threads: int
 ) -> Generator[EncodedBlock, None, None]:
-    """Encodes columns. A block is valid until the next one is asked for."""
-    if num_threads > 1:
-        return _kept_blocks(columns, sort_keys, room, num_threads)
-    return _blocks_in_turn(_batches(columns, sort_keys, _TABLE_ROOM), room)
+    """Encodes columns. A block is valid until the next one is asked for; it is framed if it has a
+    tally. Closing this generator ends its threads."""
+    table_room = _TABLE_ROOM if num_threads == 1 else _PARALLEL_TABLE_ROOM
+    batches = _batches(columns, sort_keys, table_room)
+    return _blocks_of(batches, room, ParallelEncoder(num_threads, room), num_threads == 1)
 
 
-def _blocks_in_turn(batches: Batches, room: tuple[int, int]) -> Generator[EncodedBlock, None, None]:
-    with closing(batches):
-        for features, num_records in batches:
-            yield from encode_blocks(features, None, num_records, room)
-
-
-def _kept_blocks(
-    columns: Any, sort_keys: bool, room: tuple[int, int], num_threads: int, range_bytes: int = 0
+def _blocks_of(
+    batches: Batches, room: tuple[int, int], encoder: ParallelEncoder, is_alone: bool
 ) -> Generator[EncodedBlock, None, None]:
-    """The same, in blocks that stay valid: the arguments are those of ParallelEncoder. Closing this
-    generator ends its threads."""
-    return _blocks_of(
-        _batches(columns, sort_keys, _PARALLEL_TABLE_ROOM),
-        ParallelEncoder(num_threads, room, range_bytes),
-    )
-
-
-def _blocks_of(batches: Batches, encoder: ParallelEncoder) -> Generator[EncodedBlock, None, None]:
     with closing(encoder), closing(batches):
         for features, num_records in batches:
-            with closing(encoder.blocks(features, num_records)) as blocks:
-                yield from blocks
+            if is_alone or are_few(features, num_records):
+                yield from encode_blocks(features, None, num_records, room)
+            else:
+                with closing(encoder.blocks(features, num_records)) as blocks:
+                    yield from blocks
 
 
 def _whole(batches: Batches, num_threads: int) -> BytesColumn:
@@ -238,9 +227,9 @@ def _whole(batches: Batches, num_threads: int) -> BytesColumn:
     data: list[Array] = []
     offsets = [np.zeros(1, np.int64)]
     with closing(ParallelEncoder(num_threads, NO_ROOM)) as encoder:
-        encode = encode_whole if num_threads == 1 else encoder.whole
         for features, num_records in batches:
-            part = encode(features, num_records)
+            is_alone = num_threads == 1 or are_few(features, num_records)
+            part = (encode_whole if is_alone else encoder.whole)(features, num_records)
             data.append(part[0])
             offsets.append(part[1][1:] + offsets[-1][-1])
     if len(data) == 1:
@@ -299,8 +288,7 @@ def encode_framed(
     Raises:
         TypeError, ValueError: As encode_columns.
     """
-    blocks = _blocks(columns, True, FRAME_ROOM, num_threads)
-    return blocks if num_threads > 1 else _framed(blocks)
+    return _framed(_blocks(columns, True, FRAME_ROOM, num_threads))
 
 
 def encode_framed_apart(
@@ -312,7 +300,15 @@ def encode_framed_apart(
         columns: As for encode_columns.
         num_threads, range_bytes: As for ParallelEncoder.
     """
-    return _kept_blocks(columns, True, FRAME_ROOM, num_threads, range_bytes)
+    batches = _batches(columns, True, _PARALLEL_TABLE_ROOM)
+    return _apart(batches, ParallelEncoder(num_threads, FRAME_ROOM, range_bytes))
+
+
+def _apart(batches: Batches, encoder: ParallelEncoder) -> Generator[EncodedBlock, None, None]:
+    with closing(encoder), closing(batches):
+        for features, num_records in batches:
+            with closing(encoder.blocks(features, num_records)) as blocks:
+                yield from blocks
 
 
 def encode_dealt(
@@ -356,7 +352,8 @@ class FramedRows:
 
 def _framed(blocks: Iterable[EncodedBlock]) -> Generator[EncodedBlock, None, None]:
     for block in blocks:
-        block.frame()
+        if block.tally is None:
+            block.frame()
         yield block
 
 

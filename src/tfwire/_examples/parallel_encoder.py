@@ -22,8 +22,19 @@ from tfwire._examples.values import Array
 _MOST_THREADS = 1024
 # Milliseconds after which a thread that waits looks for signals.
 _STEP = 100
+# Fewer bytes of columns are encoded by one thread, and more records are not few.
+_FEW_BYTES_OF_COLUMNS, _MANY_RECORDS = 1 << 20, 1 << 18
 # About how many bytes a thread encodes at a time; 0: C knows best.
 _ENCODED_RANGE = 0
+
+
+def are_few(features: NativeInputs, num_records: int) -> bool:
+    """Whether encoding takes no longer than to begin with several threads."""
+    if num_records > _MANY_RECORDS:
+        return False
+    columns = features.native[0 : len(features.keys)]
+    size: int = sum(column.byte_count for column in columns)
+    return size < _FEW_BYTES_OF_COLUMNS
 
 
 class ParallelEncoder:
@@ -41,8 +52,7 @@ class ParallelEncoder:
         options.num_threads = min(num_threads, _MOST_THREADS)
         options.range_bytes = _ENCODED_RANGE or range_bytes
         options.flags = lib.TFW_ENCODE_FRAMED if room == FRAME_ROOM else 0
-        created = create(lib.tfw_encoder_create, "tfw_encoder", options)
-        self._native: Any = ffi.gc(created, lib.tfw_encoder_free)
+        self._options, self._native = options, None  # the encoder is made when it is needed
         self._out = ffi.new("tfw_chunk **")
         self._error = new_error()
 
@@ -50,7 +60,8 @@ class ParallelEncoder:
         """Ends the threads. Blocks stay valid."""
         lost, self._out[0] = self._out[0], ffi.NULL  # by an interrupt
         lib.tfw_chunk_release(lost)
-        ffi.release(self._native)
+        if self._native is not None:
+            ffi.release(self._native)
 
     def blocks(
         self, features: NativeInputs, num_records: int
@@ -85,6 +96,9 @@ class ParallelEncoder:
         self, begin: Callable[..., int], features: NativeInputs, num_records: int, *more: Any
     ) -> Generator[None, None, None]:
         """C reads the features within this, and not afterwards."""
+        if self._native is None:
+            created = create(lib.tfw_encoder_create, "tfw_encoder", self._options)
+            self._native = ffi.gc(created, lib.tfw_encoder_free)
         inputs = features.native, len(features.keys)
         call(begin, self._native, *inputs, num_records, *more)
         try:

@@ -51,6 +51,7 @@ columns_of_all_kinds = pytest.mark.parametrize("columns", COLUMNS.values(), ids=
 def small_blocks(monkeypatch):
     """Many blocks from few records; no thread and no open file at the end."""
     monkeypatch.setattr(parallel_encoder, "_ENCODED_RANGE", 5000)
+    monkeypatch.setattr(parallel_encoder, "_FEW_BYTES_OF_COLUMNS", 100)
     for name in ("_PART_BYTES", "_SMALL_PART_BYTES"):
         monkeypatch.setattr(dealing_encoder, name, 3000)
     monkeypatch.setattr(dealing_encoder, "_LEAST_PART_BYTES", 100)
