@@ -13,7 +13,7 @@ static bool lend(tfwi_buffer **out, void *memory) {
 }
 
 /* Wraps the memory of columns, which still belongs to them. */
-static bool lend_columns(tfw_columns *columns, tfwi_exported **out) {
+static bool lend_grown(tfw_columns *columns, tfwi_exported **out) {
     *out = columns != NULL ? tfwi_calloc(columns->count, sizeof **out) : NULL;
     bool good = columns == NULL || *out != NULL;
     for (size_t i = 0; columns != NULL && good && i < columns->count; i++) {
@@ -38,7 +38,7 @@ static void drop(tfwi_buffer *buffer, bool taken) {
 }
 
 /* Ends the loan: the memory belongs to the arrays, or to the columns again. */
-static void end_loan(tfw_columns *columns, tfwi_exported *lent, bool taken) {
+static void end_loan_of_grown(tfw_columns *columns, tfwi_exported *lent, bool taken) {
     for (size_t i = 0; lent != NULL && i < columns->count; i++) {
         tfwi_exported *s = &lent[i];
         if (taken) {
@@ -60,11 +60,11 @@ static int export_columns(const tfw_arrow_layout *layout, tfw_columns *const par
                           size_t count, const tfw_arrow_positions *positions,
                           struct ArrowArray *out, tfw_error *error) {
     tfwi_exported *lent[2] = {NULL, NULL};
-    const bool good = lend_columns(parts[0], &lent[0]) && lend_columns(parts[1], &lent[1]);
+    const bool good = lend_grown(parts[0], &lent[0]) && lend_grown(parts[1], &lent[1]);
     const int status = good ? tfwi_export(layout, lent, count, positions, out, error)
                             : tfwi_fail(error, TFW_E_MEMORY, "out of memory");
-    end_loan(parts[0], lent[0], status == TFW_OK);
-    end_loan(parts[1], lent[1], status == TFW_OK);
+    end_loan_of_grown(parts[0], lent[0], status == TFW_OK);
+    end_loan_of_grown(parts[1], lent[1], status == TFW_OK);
     return status;
 }
 

@@ -3,13 +3,13 @@
 #include "pipeline/encoder.h"
 
 enum {
-    PIECE = 1 << 18, /* bytes that are encoded, framed and checksummed in turn */
+    ENCODED_PIECE = 1 << 18, /* bytes that are encoded, framed and checksummed in turn */
     PIECE_RECORDS = 1 << 13
 };
 
 static bool reserve(tfwi_block *block, size_t more, size_t records) {
     tfwi_bytes data = {.of = block->data, .count = block->end, .capacity = block->capacity,
-                       .hint = TFWI_ENCODE_RANGE + PIECE};
+                       .hint = TFWI_ENCODE_RANGE + ENCODED_PIECE};
     const bool done = TFWI_RESERVE_MORE(data, more) && TFWI_RESERVE_MORE(block->spans, records);
     block->data = data.of;
     block->capacity = data.capacity;
@@ -59,7 +59,7 @@ static int encode_pieces(tfwi_encoding *e, tfwi_block *block, const tfwi_rows *r
     size_t need = 0; /* of the next record, where it did not fit */
     while (*out_done < rows->count && block->end < most) {
         const size_t left = rows->count - *out_done, fits = most - block->end;
-        const size_t room = need != 0 ? need : fits < PIECE ? fits : PIECE;
+        const size_t room = need != 0 ? need : fits < ENCODED_PIECE ? fits : ENCODED_PIECE;
         const tfwi_messages m = {.first = rows->first + *out_done * rows->stride,
                                  .stride = rows->stride,
                                  .count = left < PIECE_RECORDS ? left : PIECE_RECORDS};

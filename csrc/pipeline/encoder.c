@@ -8,7 +8,7 @@
 #include "pipeline/encoder.h"
 
 enum {
-    MOST_THREADS = 1024,
+    MOST_ENCODERS = 1024,
     SAMPLE = 64,              /* records of the first job, which shows how large they are */
     SMALL_RANGE = 1 << 18,  /* bytes */
     WORTH_A_THREAD = 1 << 20 /* bytes of all that is to be encoded, for each */
@@ -197,7 +197,7 @@ static void place_blocks(tfw_encoder *e) {
 }
 
 /* Does what comes next, without the lock meanwhile; false: there is nothing to do. */
-static bool work(tfw_encoder *e) {
+static bool encode_or_join(tfw_encoder *e) {
     job *to_copy = e->uncopied != 0 ? find_job(e, JOB_PLACED) : NULL;
     job *to_encode = to_copy == NULL ? find_job(e, JOB_READY) : NULL;
     if (e->is_over) {
@@ -224,11 +224,11 @@ static bool work(tfw_encoder *e) {
     return true;
 }
 
-static void run_thread(void *argument) {
+static void run_encoder(void *argument) {
     tfw_encoder *e = argument;
     tfwi_mutex_lock(&e->lock);
     while (!e->is_freed) {
-        if (!work(e)) {
+        if (!encode_or_join(e)) {
             tfwi_condition_wait(&e->work, &e->lock);
         }
     }
@@ -241,7 +241,7 @@ static void start_threads(tfw_encoder *e) {
     const uint64_t worth = e->range_bytes != 0 ? e->num_threads
                            : e->encoded_records != 0 ? expected_bytes(e, 0) / WORTH_A_THREAD : 0;
     while (e->started + 1 < e->num_threads && e->started + 1 < worth) {
-        if (!tfwi_thread_start(&e->threads[e->started], run_thread, e)) {
+        if (!tfwi_thread_start(&e->threads[e->started], run_encoder, e)) {
             e->num_threads = e->started + 1;
             return;
         }
@@ -251,7 +251,7 @@ static void start_threads(tfw_encoder *e) {
 
 /* ---- Delivery ------------------------------------------------------------------------------- */
 
-static int deliver_block(tfw_encoder *e, job *j, tfw_chunk **out_chunk, tfw_error *error) {
+static int deliver_job(tfw_encoder *e, job *j, tfw_chunk **out_chunk, tfw_error *error) {
     *out_chunk = tfwi_chunk_of(j->block);
     if (*out_chunk == NULL) {
         return tfwi_fail(error, TFW_E_MEMORY, "no memory for a block of messages");
@@ -273,7 +273,7 @@ static int want_space(tfw_encoder *e, tfw_error *error) {
 }
 
 /* What tfw_encoder_next returns now; TFW_NEED_INPUT: it is not known yet. */
-static int deliver_next(tfw_encoder *e, tfw_chunk **out_chunk, tfw_error *error) {
+static int deliver_encoded(tfw_encoder *e, tfw_chunk **out_chunk, tfw_error *error) {
     job *j = job_at(e, e->joined);
     const bool is_joinable = e->joined < e->opened && j->state == JOB_ENCODED;
     if (e->next == e->records && e->active == 0) {
@@ -289,7 +289,7 @@ static int deliver_next(tfw_encoder *e, tfw_chunk **out_chunk, tfw_error *error)
     if (e->offsets != NULL) {
         return e->wanted != 0 && e->uncopied == 0 ? want_space(e, error) : TFW_NEED_INPUT;
     }
-    return is_joinable ? deliver_block(e, j, out_chunk, error) : TFW_NEED_INPUT;
+    return is_joinable ? deliver_job(e, j, out_chunk, error) : TFW_NEED_INPUT;
 }
 
 static int of_parent(tfw_error *error) {
@@ -303,17 +303,17 @@ int tfw_encoder_next(tfw_encoder *e, int32_t timeout_ms, tfw_chunk **out_chunk, 
     }
     const uint64_t deadline = timeout_ms < 0 ? UINT64_MAX : tfwi_clock() + (uint64_t)timeout_ms;
     tfwi_mutex_lock(&e->lock);
-    int status = deliver_next(e, out_chunk, error);
+    int status = deliver_encoded(e, out_chunk, error);
     while (status == TFW_NEED_INPUT) {
         start_threads(e);
-        if (!work(e)) {
+        if (!encode_or_join(e)) {
             if (timeout_ms < 0) {
                 tfwi_condition_wait(&e->ready, &e->lock);
             } else {
                 tfwi_condition_wait_until(&e->ready, &e->lock, deadline);
             }
         }
-        status = deliver_next(e, out_chunk, error);
+        status = deliver_encoded(e, out_chunk, error);
         if (status == TFW_NEED_INPUT && timeout_ms >= 0 && tfwi_clock() >= deadline) {
             break;
         }
@@ -395,7 +395,7 @@ int tfw_encoder_take(tfw_encoder *e, tfw_chunk **out_chunk, tfw_error *error) {
 
 /* ---- Life ----------------------------------------------------------------------------------- */
 
-static bool init_locks(tfw_encoder *e) {
+static bool init_encoder_locks(tfw_encoder *e) {
     if (!tfwi_mutex_init(&e->lock)) {
         return false;
     }
@@ -411,7 +411,7 @@ static bool init_locks(tfw_encoder *e) {
     return true;
 }
 
-static void free_parts(tfw_encoder *e) {
+static void free_encoder(tfw_encoder *e) {
     if (e->pool != NULL) {
         tfwi_pool_close(e->pool);
     }
@@ -427,7 +427,7 @@ int tfw_encoder_create(const tfw_encoder_options *o, tfw_encoder **out_encoder, 
         return tfwi_fail(error, TFW_E_ARGUMENT,
                          "options->size is not sizeof(tfw_encoder_options)");
     }
-    if (o->num_threads == 0 || o->num_threads > MOST_THREADS || o->range_bytes > INT32_MAX) {
+    if (o->num_threads == 0 || o->num_threads > MOST_ENCODERS || o->range_bytes > INT32_MAX) {
         return tfwi_fail(error, TFW_E_ARGUMENT, "an impossible num_threads or range_bytes");
     }
     const int status = tfwi_check_flags(o->flags, TFW_ENCODE_FRAMED, error);
@@ -446,8 +446,8 @@ int tfw_encoder_create(const tfw_encoder_options *o, tfw_encoder **out_encoder, 
     e->jobs = tfwi_calloc(e->ring, sizeof *e->jobs);
     e->threads = tfwi_calloc(e->num_threads, sizeof *e->threads);
     e->pool = tfwi_pool_create(no_schemas, 0, 0);
-    if (e->jobs == NULL || e->threads == NULL || e->pool == NULL || !init_locks(e)) {
-        free_parts(e);
+    if (e->jobs == NULL || e->threads == NULL || e->pool == NULL || !init_encoder_locks(e)) {
+        free_encoder(e);
         return tfwi_fail(error, TFW_E_MEMORY, "no memory for an encoder");
     }
     *out_encoder = e;
@@ -469,5 +469,5 @@ void tfw_encoder_free(tfw_encoder *e) {
     tfwi_condition_destroy(&e->ready);
     tfwi_condition_destroy(&e->work);
     tfwi_mutex_destroy(&e->lock);
-    free_parts(e);
+    free_encoder(e);
 }

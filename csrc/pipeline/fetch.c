@@ -18,7 +18,7 @@
 enum {
     LARGE = 1 << 16, /* bytes of a record from which on it must fit into its file to get memory */
     DIGIT = 11,      /* bits that are sorted by at a time */
-    AHEAD = 8,       /* records of a cache that are on their way to the CPU */
+    CACHED_AHEAD = 8,       /* records of a cache that are on their way to the CPU */
     MOST_ORDERED = 1 << 24
 };
 
@@ -180,7 +180,7 @@ static bool place_records(fetch *f) {
 /* ---- Reading -------------------------------------------------------------------------------- */
 
 /* Verifies a record, of which the file had so many bytes; else the order ends before it. */
-static void check_record(fetch *f, size_t row, uint64_t have) {
+static void check_fetched(fetch *f, size_t row, uint64_t have) {
     const tfwi_wanted *wanted = &f->w->wanted.of[row];
     const uint8_t *record = f->records + wanted->at;
     tfw_error found;
@@ -201,7 +201,7 @@ static void read_record(fetch *f, size_t row) {
     if (status != TFW_OK) {
         stop_before(f, row, status);
     } else {
-        check_record(f, row, got);
+        check_fetched(f, row, got);
     }
 }
 
@@ -222,13 +222,13 @@ static void read_group(fetch *f, const uint64_t *rows, size_t count, uint64_t si
             read_record(f, row); /* says what is wrong with it alone */
         } else {
             memcpy(f->records + wanted[row].at, buffer + at, (size_t)wanted[row].size);
-            check_record(f, row, wanted[row].size);
+            check_fetched(f, row, wanted[row].size);
         }
     }
 }
 
 /* How many of the next rows are read at once, and their bytes. */
-static size_t plan_group(const fetch *f, const uint64_t *rows, size_t count, uint64_t *out_size) {
+static size_t group_rows(const fetch *f, const uint64_t *rows, size_t count, uint64_t *out_size) {
     const tfwi_wanted *wanted = f->w->wanted.of, *first = &wanted[rows[0]];
     int64_t end = first->begin + (int64_t)first->size;
     size_t taken = 1;
@@ -264,7 +264,7 @@ static bool copy_cached(fetch *f, size_t row) {
         return false;
     }
     memcpy(f->records + wanted->at, cached, (size_t)wanted->size);
-    check_record(f, row, wanted->size);
+    check_fetched(f, row, wanted->size);
     return true;
 }
 
@@ -280,11 +280,11 @@ static void read_records(fetch *f) {
             continue;
         }
         if (f->p->indexed.of[f->w->wanted.of[row].file].file.cache != NULL) {
-            prefetch_record(f, (size_t)rows[i + AHEAD < count ? i + AHEAD : i]);
+            prefetch_record(f, (size_t)rows[i + CACHED_AHEAD < count ? i + CACHED_AHEAD : i]);
             if (!copy_cached(f, row)) {
                 read_record(f, row);
             }
-        } else if ((taken = plan_group(f, rows + i, count - i, &size)) == 1) {
+        } else if ((taken = group_rows(f, rows + i, count - i, &size)) == 1) {
             read_record(f, row);
         } else {
             read_group(f, rows + i, taken, size);
@@ -294,7 +294,7 @@ static void read_records(fetch *f) {
 
 /* ---- Columns and spans ---------------------------------------------------------------------- */
 
-static int parse_records(const fetch *f, size_t *out_done, tfw_error *error) {
+static int parse_fetched(const fetch *f, size_t *out_done, tfw_error *error) {
     const tfwi_block *block = f->r->block;
     const tfwi_worker *w = f->w;
     const unsigned flags = f->p->flags & (TFW_EMPTY_IS_MISSING | TFW_SINGLE);
@@ -315,7 +315,7 @@ static void deliver_records(fetch *f) {
     if (f->p->mode == TFW_PIPELINE_SPANS) {
         block->spans.count = done;
     } else {
-        const int status = parse_records(f, &done, &error);
+        const int status = parse_fetched(f, &done, &error);
         if (status != TFW_OK) {
             r->error = error;
             stop_before(f, done, status);

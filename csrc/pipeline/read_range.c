@@ -92,7 +92,7 @@ static int make_room(const part *q, tfw_stretch *s, uint64_t needed, tfw_error *
 
 /* Reads on until the part ends. A record that begins before the limit is read to its end: then the
  * stop moves there, for this record alone. TFW_END: the next one is too long for a guess. */
-static int read_records(const part *q, tfwi_reading *reading, tfw_error *error) {
+static int read_to_limit(const part *q, tfwi_reading *reading, tfw_error *error) {
     tfw_stretch *s = reading->s;
     const size_t first = reading->done;
     size_t most = q->most < SIZE_MAX - first ? first + q->most : SIZE_MAX;
@@ -157,7 +157,7 @@ static int read_part_with(const part *q, tfw_stretch *s, tfwi_run *run, tfwi_byt
     };
     s->flags = (p->flags & TFW_PIPELINE_NO_DATA_CRC) != 0 ? TFW_NO_DATA_CRC : 0;
     s->max_record_size = p->max_record_size;
-    const int status = read_records(q, &reading, error);
+    const int status = read_to_limit(q, &reading, error);
     q->at->record = reading.done;
     q->at->offset = s->offset;
     if (status < 0) {
@@ -219,7 +219,7 @@ static int verify_part(tfwi_worker *w, const part *q, tfwi_run *run, tfw_error *
     return status;
 }
 
-/* Reads a part; the place becomes where it ended. TFW_END: see read_records. */
+/* Reads a part; the place becomes where it ended. TFW_END: see read_to_limit. */
 static int read_part(tfwi_worker *w, const part *q, tfw_error *error) {
     tfwi_block *block = q->block;
     tfwi_run run = {.row = block->rows, .begin = *q->at, .lengths = {UINT64_MAX, 0}};
