@@ -24,7 +24,7 @@ enum {
 
 #define MOST_RECORDS (UINT64_C(1) << 39) /* so that number and row fit into 64 bits */
 
-/* The orders of a range, as far as it is read. */
+/* An order, as far as it is read. */
 typedef struct fetch {
     const tfw_pipeline *p;
     tfwi_worker *w;
@@ -275,6 +275,10 @@ static void read_records(fetch *f) {
     for (size_t i = 0; i < count; i += taken) {
         const size_t row = (size_t)rows[i];
         uint64_t size = 0;
+        if (f->p->is_cancelled) { /* nobody gets what was read */
+            f->rows = 0;
+            return;
+        }
         taken = 1;
         if (row >= f->rows) {
             continue;
