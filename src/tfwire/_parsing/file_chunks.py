@@ -153,12 +153,18 @@ class FileChunks:
         self._left = input_paths(paths, storage_options)
         self._is_list = isinstance(paths, (list, tuple))
         self._left_error: Exception | None = None  # that getting more of them has raised
+        # The receipt of records is the pipeline's: but of unverified ones that are left out, only
+        # the reader knows the checksums in the file.
+        unverified = bool(options.reading.flags & lib.TFW_NO_DATA_CRC)
+        self._adds_up = options.reading.receipt and not (options.skip and unverified)
+        self._of_left_out = Receipt()
         self._reader = self._create_reader()
         self._is_careful = False  # the reader reads the file at which the pipeline has stopped
         self._file = -1  # the number of that
         self._names: dict[int, Any] = {}  # of files that the reader has opened
         self._cut: Exception | None = None  # what is wrong if the reader finds nothing more in it
         self._batch: Any = None  # of the reader's, for which the pipeline had no space
+        self._receipt: Receipt | None = None  # when it is closed
         self._markers = Markers()
         self._num_reached = 0  # files
         self._error: BaseException | None = None  # that ends the iteration
@@ -179,13 +185,15 @@ class FileChunks:
             listed = list(self._left)
             self._left = iter(listed)
             inputs = FilesAhead(listed, reading.compression, num_threads)
-        return BatchReader(None, reading, inputs=inputs)
+        receipt = reading.receipt and not self._adds_up
+        return BatchReader(None, reading._replace(receipt=receipt), inputs=inputs)
 
     def _create_pipeline(self) -> NativePipeline:
         options, (first, *others) = self._options, self._parser._schemas
         reading = options.reading
         flags = self._parser._flags | self._parser._pipeline_flags | lib.TFW_PIPELINE_KEEP_REST
         flags |= lib.TFW_SEQUENCE if others else 0
+        flags |= lib.TFW_PIPELINE_TALLY if self._adds_up else 0
         flags |= lib.TFW_PIPELINE_NO_DATA_CRC if reading.flags & lib.TFW_NO_DATA_CRC else 0
         native = PipelineOptions(
             lib.TFW_PIPELINE_PARSE,
@@ -245,7 +253,13 @@ class FileChunks:
         Raises:
             ValueError: It was not asked for.
         """
-        return self._reader.receipt
+        if not self._adds_up:
+            return self._reader.receipt
+        if self._receipt is not None:
+            return self._receipt
+        tally = self._pipeline.tally()
+        parsed = Receipt(tally.records, tally.payload_bytes, tally.hash)
+        return parsed + self._of_left_out
 
     def interrupt(self) -> None:
         """Wakes the thread that waits in ``next``, which raises then. Any thread may call this."""
@@ -253,6 +267,8 @@ class FileChunks:
         self._reader.interrupt()  # a wait for a pipe
 
     def close(self) -> None:
+        if self._adds_up:
+            self._receipt = self.receipt()
         try:
             self._reader.close()
         finally:
@@ -309,6 +325,8 @@ class FileChunks:
             self._end(self._misfit(stop))
             return
         self.left_out.note(self._misfit(stop))
+        if self._adds_up:
+            self._of_left_out += Receipt.of([self._pipeline.misfit() or b""])
         assert stop.next is not None
         self._seek(stop.next)
 
@@ -407,7 +425,7 @@ class FileChunks:
             return None
         if reading.compression not in ("auto", "") or reading.flags & lib.TFW_CORRECT:
             return None
-        if reading.receipt:
+        if reading.receipt and not self._adds_up:
             return None
         with suppress(OSError, ValueError):  # the reader reports it
             if not stat.S_ISREG(os.stat(path).st_mode):

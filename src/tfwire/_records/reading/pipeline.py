@@ -219,6 +219,12 @@ class NativePipeline:
         lib.tfw_pipeline_misfit(self._native, data, size)
         return bytes(ffi.buffer(data[0], size[0])) if data[0] else None
 
+    def tally(self) -> Any:
+        """With TFW_PIPELINE_TALLY: the ``tfw_tally *`` of the records read so far."""
+        tally = ffi.new("tfw_tally *")
+        lib.tfw_pipeline_tally(self._native, tally)
+        return tally
+
     def cancel(self) -> None:
         """Wakes the thread that waits in ``next``. Any thread may call this at any time, also in a
         signal handler."""
