@@ -15,8 +15,7 @@
 struct ArrowSchema;
 struct ArrowArray;
 struct ArrowArrayStream;
-struct tfw_chunk; /* tfwire_pipeline.h has these two */
-struct tfw_place;
+struct tfw_chunk; /* tfwire_pipeline.h has it */
 
 #ifdef __cplusplus
 extern "C" {
@@ -120,11 +119,10 @@ TFW_API int tfw_arrow_array_create(const tfw_arrow_layout *layout, tfw_columns *
  * schemas and TFW_PIPELINE_NOTE_ABSENT. The array keeps the memory of the columns, each its own,
  * and needs neither chunk nor pipeline. With TFW_ARROW_POSITIONS the pipeline has
  * TFW_PIPELINE_POSITIONS, and names are those of its files from the one in which the chunk begins
- * on, UTF-8 that ends with 0. error->record counts from first; *out_place is where it is. */
+ * on, UTF-8 that ends with 0. error->record counts from first. */
 TFW_API int tfw_arrow_chunk_create(const tfw_arrow_layout *layout, const struct tfw_chunk *chunk,
                                    uint64_t first, uint64_t count, const char *const *names,
-                                   struct ArrowArray **out_array, struct tfw_place *out_place,
-                                   tfw_error *error);
+                                   struct ArrowArray **out_array, tfw_error *error);
 
 /* Another array over the same buffers: of count records, from record first on. TFW_E_ARGUMENT: it
  * has fewer records. REQUIRES: one of these three functions made it. */

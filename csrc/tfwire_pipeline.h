@@ -186,8 +186,8 @@ TFW_API int tfw_chunk_hold(tfw_chunk *chunk, bool is_list, size_t feature, tfw_c
  * tfw_chunk_release and tfw_pipeline_free; NULL is allowed. In a forked child it does nothing. */
 TFW_API void tfw_hold_release(tfw_hold *hold);
 
-/* Where a record of a chunk begins. REQUIRES: records are parsed in batches of one, with
- * TFW_PIPELINE_KEEP_REST. */
+/* Where a record of a chunk begins. Of those that are parsed without TFW_PIPELINE_POSITIONS the
+ * offset may be that of one before it. */
 TFW_API void tfw_chunk_place(const tfw_chunk *chunk, uint64_t record, tfw_place *out_place);
 
 /* Gives the memory back, for further chunks. From any thread, also after tfw_pipeline_free; NULL is

@@ -39,22 +39,23 @@ static bool lend_offsets(int64_t **offsets, uint64_t count, tfwi_buffer *owner,
 
 static void release_hold(void *hold) { tfw_hold_release(hold); }
 
-/* Holds a column of the rows of a piece. */
-static bool lend_column(const tfwi_piece *piece, bool is_list, size_t feature,
-                        tfwi_exported *out) {
+/* Holds a column of the rows of a piece. Fails as tfw_chunk_hold. */
+static int lend_column(const tfwi_piece *piece, bool is_list, size_t feature, tfwi_exported *out,
+                       tfw_error *error) {
     tfwi_piece part = *piece;
     tfw_chunk chunk = {.pieces = {.of = &part, .count = 1}};
     const tfwi_column *column = &part.block->columns[is_list]->columns[feature];
     const int64_t *steps = part.block->finished[is_list][feature].steps;
     tfw_column *c = &out->column;
     tfw_hold *hold;
-    if (tfw_chunk_hold(&chunk, is_list, feature, c, &hold, NULL) != TFW_OK) {
-        return false;
+    const int status = tfw_chunk_hold(&chunk, is_list, feature, c, &hold, error);
+    if (status != TFW_OK) {
+        return status;
     }
     tfwi_buffer *owner = tfwi_buffer_lent(NULL, release_hold, hold);
     if (owner == NULL) {
         tfw_hold_release(hold);
-        return false;
+        return tfwi_fail(error, TFW_E_MEMORY, "out of memory");
     }
     out->values = buffer_within(c->values, owner);
     const bool good = out->values != NULL &&
@@ -67,17 +68,21 @@ static bool lend_column(const tfwi_piece *piece, bool is_list, size_t feature,
         out->kindless = tfwi_nulls_between(column->kindless.of, column->kindless.count,
                                            steps[part.first], steps[part.end]);
     }
-    return good;
+    return good ? TFW_OK : tfwi_fail(error, TFW_E_MEMORY, "out of memory");
 }
 
-static bool lend_columns(const tfwi_piece *piece, bool is_list, tfwi_exported **out) {
+static int lend_columns(const tfwi_piece *piece, bool is_list, tfwi_exported **out,
+                        tfw_error *error) {
     const tfw_columns *columns = piece->block->columns[is_list];
-    *out = columns != NULL ? tfwi_calloc(columns->count, sizeof **out) : NULL;
-    bool good = columns == NULL || *out != NULL;
-    for (size_t i = 0; columns != NULL && good && i < columns->count; i++) {
-        good = lend_column(piece, is_list, i, &(*out)[i]);
+    if (columns == NULL) {
+        return TFW_OK;
     }
-    return good;
+    *out = tfwi_calloc(columns->count, sizeof **out);
+    int status = *out != NULL ? TFW_OK : tfwi_fail(error, TFW_E_MEMORY, "out of memory");
+    for (size_t i = 0; status == TFW_OK && i < columns->count; i++) {
+        status = lend_column(piece, is_list, i, &(*out)[i], error);
+    }
+    return status;
 }
 
 static void end_loan(const tfwi_piece *piece, bool is_list, tfwi_exported *lent) {
@@ -92,16 +97,6 @@ static void end_loan(const tfwi_piece *piece, bool is_list, tfwi_exported *lent)
 
 /* ---- Places --------------------------------------------------------------------------------- */
 
-tfw_place tfwi_chunk_place(const tfw_chunk *chunk, uint64_t row) {
-    const tfwi_piece *piece = &chunk->pieces.of[0];
-    tfw_place place = tfwi_block_begin(piece->block, piece->first + row);
-    if (piece->block->spans.count != 0) {
-        const tfw_span *spans = piece->block->spans.of + piece->first;
-        place.offset = chunk->begin.offset + (spans[row].offset - spans[0].offset);
-    }
-    return place;
-}
-
 bool tfwi_places_add(tfwi_places *places, const tfw_chunk *chunk, uint64_t first, uint64_t count) {
     const uint64_t total = places->count + count;
     if (!TFWI_RESERVE(places->files, total) || !TFWI_RESERVE(places->numbers, total) ||
@@ -109,7 +104,8 @@ bool tfwi_places_add(tfwi_places *places, const tfw_chunk *chunk, uint64_t first
         return false;
     }
     for (uint64_t i = 0; i < count; i++) {
-        const tfw_place place = tfwi_chunk_place(chunk, first + i);
+        tfw_place place;
+        tfw_chunk_place(chunk, first + i, &place);
         places->first_file = places->count == 0 ? place.file : places->first_file;
         places->files.of[places->count] = (int32_t)(place.file - places->first_file);
         places->numbers.of[places->count] = (int64_t)place.record;
@@ -146,9 +142,11 @@ int tfwi_export_chunk(const tfw_arrow_layout *layout, const tfw_chunk *chunk, ui
     const tfwi_piece *whole = &chunk->pieces.of[0];
     const tfwi_piece piece = {whole->block, whole->first + first, whole->first + first + count};
     tfwi_exported *lent[2] = {NULL, NULL};
-    const bool good = lend_columns(&piece, false, &lent[0]) && lend_columns(&piece, true, &lent[1]);
-    const int status = good ? tfwi_export(layout, lent, (size_t)count, positions, out, error)
-                            : tfwi_fail(error, TFW_E_MEMORY, "out of memory");
+    int status = lend_columns(&piece, false, &lent[0], error);
+    status = status == TFW_OK ? lend_columns(&piece, true, &lent[1], error) : status;
+    if (status == TFW_OK) {
+        status = tfwi_export(layout, lent, (size_t)count, positions, out, error);
+    }
     end_loan(&piece, false, lent[0]);
     end_loan(&piece, true, lent[1]);
     return status;
@@ -173,13 +171,11 @@ static bool chunk_fits(const tfw_arrow_layout *layout, const tfw_chunk *chunk, u
 
 int tfw_arrow_chunk_create(const tfw_arrow_layout *layout, const tfw_chunk *chunk, uint64_t first,
                            uint64_t count, const char *const *names,
-                           struct ArrowArray **out_array, tfw_place *out_place,
-                           tfw_error *error) {
+                           struct ArrowArray **out_array, tfw_error *error) {
     *out_array = NULL;
     if (!chunk_fits(layout, chunk, first, count, names)) {
         return tfwi_fail(error, TFW_E_ARGUMENT, "a chunk of something else, or fewer records");
     }
-    tfw_error found;
     tfwi_places places = {.count = 0};
     struct ArrowArray *array = tfwi_calloc(1, sizeof *array);
     bool good = array != NULL;
@@ -187,16 +183,10 @@ int tfw_arrow_chunk_create(const tfw_arrow_layout *layout, const tfw_chunk *chun
         good = tfwi_places_add(&places, chunk, first, count);
     }
     const tfw_arrow_positions positions = tfwi_places_of(&places, names, chunk->begin.file);
-    int status = good ? tfwi_export_chunk(layout, chunk, first, count, &positions, array, &found)
-                      : tfwi_fail(&found, TFW_E_MEMORY, "out of memory");
+    int status = good ? tfwi_export_chunk(layout, chunk, first, count, &positions, array, error)
+                      : tfwi_fail(error, TFW_E_MEMORY, "out of memory");
     tfwi_places_free(&places);
     if (status != TFW_OK) {
-        if (found.record >= 0) {
-            *out_place = tfwi_chunk_place(chunk, first + (uint64_t)found.record);
-        }
-        if (error != NULL) {
-            *error = found;
-        }
         tfw_free(array);
         return status;
     }

@@ -30,8 +30,4 @@ int tfwi_export_chunk(const tfw_arrow_layout *layout, const tfw_chunk *chunk, ui
                       uint64_t count, const tfw_arrow_positions *positions,
                       struct ArrowArray *out, tfw_error *error);
 
-/* Where record number row of a chunk begins; its offset only with TFW_PIPELINE_POSITIONS, or of
- * records as they are. */
-tfw_place tfwi_chunk_place(const tfw_chunk *chunk, uint64_t row);
-
 #endif /* TFWIRE_EXPORT_CHUNK_H */

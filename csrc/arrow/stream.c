@@ -126,18 +126,18 @@ static void deliver_array(stream *s, struct ArrowArray *out) {
     tfw_error error;
     while (s->records != 0 && export_records(s, out, &error) != TFW_OK) {
         const uint64_t first = s->first - s->records;
+        const bool by_record = error.record >= 0;
+        tfw_place place = {0};
         end_reading(s);
         s->left = 0;
-        if (error.status == TFW_E_MEMORY || error.record < 0) {
-            fail_memory(s);
-            return;
-        }
-        s->records = (uint64_t)error.record;
-        s->places.count = has_positions(s) ? (size_t)error.record : 0;
+        s->records = by_record ? (uint64_t)error.record : 0;
+        s->places.count = has_positions(s) ? (size_t)s->records : 0;
         s->first = first + s->records;
-        const tfw_place place = tfwi_chunk_place(s->chunk, s->first);
-        error.record = (int64_t)place.record;
-        fail(s, &error, place.file, true);
+        if (s->is_parsed) {
+            tfw_chunk_place(s->chunk, s->first, &place);
+        }
+        error.record = by_record ? (int64_t)place.record : -1;
+        fail(s, &error, place.file, by_record);
     }
 }
 

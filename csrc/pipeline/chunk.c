@@ -162,6 +162,10 @@ int tfw_chunk_column(const tfw_chunk *chunk, bool is_list, size_t feature, tfw_c
 void tfw_chunk_place(const tfw_chunk *chunk, uint64_t record, tfw_place *out_place) {
     const tfwi_piece *piece = &chunk->pieces.of[0];
     *out_place = tfwi_block_begin(piece->block, piece->first + record);
+    if (piece->block->spans.count != 0) {
+        const tfw_span *spans = piece->block->spans.of + piece->first;
+        out_place->offset = chunk->begin.offset + (spans[record].offset - spans[0].offset);
+    }
 }
 
 void tfw_chunk_release(tfw_chunk *chunk) {

@@ -248,8 +248,9 @@ static bool check_batches(const arrow_model *m, const tfw_arrow_layout *layout,
         tfw_error error;
         size = info.records - first < batch_size ? info.records - first : batch_size;
         if (tfw_arrow_chunk_create(layout, chunk, first, size, names + info.begin.file, &array,
-                                   &place, &error) != TFW_OK) {
+                                   &error) != TFW_OK) {
             const size_t wrong = *found + (size_t)error.record;
+            tfw_chunk_place(chunk, first + (uint64_t)error.record, &place);
             CHECK(error.record >= 0 && (uint64_t)error.record < size && wrong < m->records &&
                   !m->good[error.feature][wrong]);
             CHECK_EQ(wrong % count, place.record);

@@ -9,10 +9,11 @@ from typing import Any
 
 from tfwire._base.native import check, create, ffi, lib, new_error, text
 from tfwire._parsing.base_parser import BaseParser
+from tfwire._parsing.chunk_columns import first_misfit, rows_of_chunk
 from tfwire._parsing.failure import ParseFailure, Place, parse_error
 from tfwire._parsing.file_chunks import PathsOfFiles
 from tfwire._records.reading.damage import display_name
-from tfwire._records.reading.pipeline import BEGINNING, Chunk, FilePlace, place_of
+from tfwire._records.reading.pipeline import Chunk
 from tfwire.arrow._layout import TableLayout
 
 # What C reports of a record that no array can hold: the reason of the ParseError.
@@ -110,40 +111,44 @@ class BatchParser(BaseParser[RecordBatch, None]):
     def _batches_of(
         self, chunk: Chunk, count: int, size: int, paths: PathsOfFiles
     ) -> Iterator[RecordBatch]:
-        error, array = None, None
-        while count and array is None:
-            array, failure, place = self._create_array(chunk, count, paths)
-            if failure is not None:
-                count = failure.record or 0
-                found = Place(paths(place.file), place.position.record_index)
-                error = parse_error(failure, found)
+        names, pinned = self._names(chunk, paths)
+        out, failure = ffi.new("struct ArrowArray **"), None
+        while count and (found := self._create_array(chunk, count, names, out)) is not None:
+            failure, count = found, found.record or 0
+        del pinned
+        array = ffi.gc(out[0], lib.tfw_arrow_array_free) if count else None
         for first in range(0, count, size):
             yield RecordBatch(self._layout, array, first, min(size, count - first))
-        if error is not None:
-            raise error
+        if failure is not None:
+            place = chunk.place(count)
+            raise parse_error(failure, Place(paths(place.file), place.position.record_index))
 
-    def _create_array(
-        self, chunk: Chunk, count: int, paths: PathsOfFiles
-    ) -> tuple[Any, ParseFailure | None, FilePlace]:
-        """The first records of a chunk as an array; or the record that no array can hold."""
-        out, place, error = ffi.new("struct ArrowArray **"), ffi.new("tfw_place *"), new_error()
-        names, pinned = ffi.NULL, []
-        if self._layout.positions:
-            files = range(chunk.begin.file, chunk.end.file + 1)
-            pinned = [ffi.new("char[]", _utf8(display_name(paths(file)))) for file in files]
-            names = ffi.new("char *[]", pinned)
-        layout = self._layout
+    def _names(self, chunk: Chunk, paths: PathsOfFiles) -> tuple[Any, Any]:
+        """The names of a chunk's files, if they are columns, and what they point into."""
+        if not self._layout.positions:
+            return ffi.NULL, None
+        files = range(chunk.begin.file, chunk.end.file + 1)
+        pinned = [ffi.new("char[]", _utf8(display_name(paths(file)))) for file in files]
+        return ffi.new("char *[]", pinned), pinned
+
+    def _create_array(self, chunk: Chunk, count: int, names: Any, out: Any) -> ParseFailure | None:
+        """Makes an array of the first records of a chunk; or the first one that no array can hold
+        is returned."""
+        error = new_error()
         status = lib.tfw_arrow_chunk_create(
-            layout.handle, chunk.native, 0, count, names, out, place, error
+            self._layout.handle, chunk.native, 0, count, names, out, error
         )
-        del pinned
-        if status in _REASONS:
-            field = layout.fields[error.feature]
-            message = f"Key: {field.name}.  {text(error.text)}"
-            failure = ParseFailure(_REASONS[status], field.name, error.record, message)
-            return None, failure, place_of(place)
-        check(status, error)
-        return ffi.gc(out[0], lib.tfw_arrow_array_free), None, BEGINNING
+        if status not in _REASONS:
+            check(status, error)
+            return None
+        record, field = error.record, self._layout.fields[error.feature]
+        if status == lib.TFW_E_COUNT:  # the fields know the numbers, for the message
+            rows = rows_of_chunk(chunk, self._schemas).between(0, record + 1)
+            failure = first_misfit(self._plans, rows)
+            if failure is not None:
+                return failure
+        message = f"Key: {field.name}.  {text(error.text)}"
+        return ParseFailure(_REASONS[status], field.name, record, message)
 
     def _batches(self, parts: Any, count: int, size: int) -> Iterator[RecordBatch]:
         raise NotImplementedError  # readers of Arrow data parse files alone

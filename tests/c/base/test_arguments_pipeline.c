@@ -90,15 +90,13 @@ static void pipelines_at_the_edges(void) {
 static void arrays_at_the_edges(const tfw_chunk *chunk) {
     tfw_arrow_layout *layout;
     struct ArrowArray *array;
-    tfw_place place;
     CHECK_EQ(TFW_OK,
              tfw_arrow_layout_create(NULL, 0, NULL, NULL, TFW_ARROW_SEQUENCE, &layout, NULL));
     FOR_EDGES(i) {
         FOR_EDGES(k) {
             const bool inside = EDGES[i] <= 1 && EDGES[k] <= 1 - EDGES[i];
             CHECK_EQ(inside ? TFW_OK : TFW_E_ARGUMENT,
-                     tfw_arrow_chunk_create(layout, chunk, EDGES[i], EDGES[k], NULL, &array, &place,
-                                            NULL));
+                     tfw_arrow_chunk_create(layout, chunk, EDGES[i], EDGES[k], NULL, &array, NULL));
             CHECK_EQ(inside, array != NULL);
             tfw_arrow_array_free(array);
         }

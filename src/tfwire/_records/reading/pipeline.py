@@ -270,7 +270,8 @@ class Chunk:
         return place_of(self.info.end)
 
     def place(self, record: int) -> FilePlace:
-        """Where a record begins, in a chunk of batches of one record."""
+        """Where a record begins. Of those that are parsed without TFW_PIPELINE_POSITIONS the offset
+        may be that of one before it."""
         place = ffi.new("tfw_place *")
         lib.tfw_chunk_place(self.native, record, place)
         return place_of(place)
