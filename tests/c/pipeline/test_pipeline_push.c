@@ -346,7 +346,7 @@ static void without_memory(void) {
     for (uint32_t threads = 1; threads < 3; threads++) {
         for (long i = 0; i < 120; i++) {
             tfw_pipeline *p = pipeline_of(&none, &keeping, &t, threads, 500);
-            tfw_chunk *chunk;
+            tfw_chunk *chunk = NULL;
             uint64_t pushed = 0, rows = 0;
             int status = TFW_OK;
             tfwi_test_fail_allocation = i;
