@@ -89,7 +89,7 @@ def test_a_signal_handler_that_draws_gets_an_error_and_no_element_is_lost(thread
     assert errors or threads
 
 
-@pytest.mark.parametrize("name", ["prefetch", "parsed, 2 threads"])
+@pytest.mark.parametrize("name", ["prefetch", "mapped by threads"])
 def test_an_interrupt_while_a_thread_starts_is_nothing_but_an_interrupt(name, path, monkeypatch):
     """Thread.start() waits in a Condition; what it raises may hide the interrupt."""
     start = threading.Thread.start

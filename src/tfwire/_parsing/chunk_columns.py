@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from functools import partial
+from operator import is_
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -65,12 +66,10 @@ def _array(owner: Any, memory: Any, count: int, dtype: Any) -> Array:
     if not count:
         return np.empty(0, dtype)
     size = count * np.dtype(dtype).itemsize
-    keeping = ffi.gc(memory, partial(_forget, owner))
+    # A destructor of C, as Python loses an interrupt that arrives in a finalizer of its own: it
+    # has the owner, and nothing to do.
+    keeping = ffi.gc(memory, partial(is_, owner))
     return np.frombuffer(ffi.buffer(keeping, size), dtype)
-
-
-def _forget(owner: Any, memory: Any) -> None:
-    """The owner was kept as long as what has this for its destructor."""
 
 
 def _from_zero(memory: Any, count: int, dtype: Any) -> Array:
