@@ -267,7 +267,7 @@ static target make_target(const tfw_pipeline *p) {
         (double)bytes < p->mean * LEAPS) {
         bytes = (uint64_t)(p->mean * LEAPS);
     }
-    const double most = (double)p->batch_size / 2, margin = 2 * p->deviation;
+    const double most = (double)p->batch_size / 2, margin = 2 + 2 * p->deviation;
     return (target){bytes, p->mean, margin < most ? margin : most, is_chained(p), is_walked(p)};
 }
 

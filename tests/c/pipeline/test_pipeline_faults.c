@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* In the steady state a pipeline takes no fresh memory: blocks that are released are used again,
- * and so is what was held, or all but that. */
+ * and so is what was held, or all but that. And few rows are copied. */
 #include "pipeline.h"
 
 #ifndef _WIN32
@@ -26,10 +26,10 @@ static long faults(void) {
     return usage.ru_minflt;
 }
 
-static file file_of_strings(size_t size) {
+static file file_of_strings(size_t size, size_t count) {
     file f = {0};
     uint8_t *text = calloc(size, 1);
-    for (size_t i = 0; i < MANY; i++) {
+    for (size_t i = 0; i < count; i++) {
         blob message = EXAMPLE(entry("n", INTS((int64_t)i)),
                                entry("s", field(1, field(1, raw(text, size - i % 100)))));
         file_append_record(&f, message.data, message.len);
@@ -77,7 +77,7 @@ static void check_steady(size_t size, uint32_t threads, uint64_t batch_size,
     k.keeping = keeping;
     uint64_t records = 0;
     tfw_chunk *chunk;
-    fileset_add(&set, file_of_strings(size));
+    fileset_add(&set, file_of_strings(size, MANY));
     for (; set.count < TIMES; set.count++) {
         set.paths[set.count] = set.paths[0];
     }
@@ -111,11 +111,37 @@ static void blocks_are_used_again(void) {
     }
     check_steady(12000, 3, 16, KEEPS_NONE); /* by walking over headers */
 }
+
+/* Ranges begin just before their first batch does, if records are about equally long: the rows
+ * before that are copied. */
+static void few_rows_are_copied(void) {
+    fileset set = {0};
+    table t = table_new(false);
+    const wanted w = {.batch_size = 64};
+    uint64_t copied = 0, chunks = 0;
+    tfw_chunk *chunk;
+    fileset_add(&set, file_of_strings(6000, 4 * MANY));
+    for (uint32_t threads = 2; threads < 5; threads++) {
+        tfw_pipeline *p = pipeline_of(&set, &w, &t, threads, RANGE_BYTES);
+        for (; tfw_pipeline_next(p, -1, &chunk, NULL) == TFW_OK; chunks++) {
+            tfw_chunk_info info = {.size = sizeof info};
+            tfw_chunk_get(chunk, &info);
+            copied += info.first_row;
+            tfw_chunk_release(chunk);
+        }
+        tfw_pipeline_free(p);
+    }
+    CHECK(chunks > 60);
+    CHECK(copied < chunks * w.batch_size / 8); /* a half where ranges begin anywhere */
+    table_free(&t);
+    fileset_free(&set);
+}
 #endif
 
 int main(void) {
 #ifndef _WIN32
     RUN(blocks_are_used_again);
+    RUN(few_rows_are_copied);
 #endif
     return check_report("page faults of pipelines");
 }
