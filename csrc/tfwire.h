@@ -326,24 +326,6 @@ TFW_API void tfw_reader_free(tfw_reader *reader);
 TFW_API int tfw_reader_next(tfw_reader *reader, size_t max_records, tfw_batch *out_batch,
                             tfw_error *error);
 
-/* The totals of many records, and where the record after the last one begins. At first all but size
- * are 0, and shortest is UINT64_MAX. */
-typedef struct tfw_summary {
-    size_t size; /* sizeof(tfw_summary) */
-    uint64_t records;
-    uint64_t payload_bytes;
-    uint64_t shortest;
-    uint64_t longest;
-    uint64_t next_record; /* number of the record after the last one */
-    uint64_t next_offset; /* its file offset */
-} tfw_summary;
-
-/* Calls tfw_reader_next until the records take max_bytes or more, or it returns anything but
- * TFW_OK, which this function then returns too. Adds them to summary and, unless it is NULL, to
- * tally; flags are those of tfw_tally_spans. */
-TFW_API int tfw_reader_summarize(tfw_reader *reader, uint64_t max_bytes, unsigned flags,
-                                 tfw_summary *summary, tfw_tally *tally, tfw_error *error);
-
 /* Goes on at another file offset, where the record of that number begins. Regions before it and
  * flipped bits stay noted; those after it are met again. For callers that read some records by
  * themselves, such as long ones straight to where they belong. A fed source forgets its input and

@@ -36,7 +36,8 @@ enum tfw_pipeline_flags {
                                        error or TFW_END */
     TFW_PIPELINE_NOTE_ABSENT = 512, /* to parse: columns as with TFW_NOTE_ABSENT */
     TFW_PIPELINE_POSITIONS = 1024,  /* to parse: chunks know where each record begins */
-    TFW_PIPELINE_TALLY = 2048       /* to parse: tfw_pipeline_tally counts */
+    TFW_PIPELINE_TALLY = 2048       /* to parse: tfw_pipeline_tally counts; to verify: with hash and
+                                       file_crc, else 0 */
 };
 
 /* Where a record begins. */
@@ -154,7 +155,7 @@ typedef struct tfw_chunk_info {
     uint64_t records;
     tfw_place begin;
     tfw_place end;           /* after the last record, in its file */
-    tfw_tally tally;         /* TFW_PIPELINE_VERIFY; else zeros */
+    tfw_tally tally;         /* TFW_PIPELINE_VERIFY; else zeros. See TFW_PIPELINE_TALLY */
     uint64_t shortest;       /* the same */
     uint64_t longest;
     const uint8_t *data;     /* TFW_PIPELINE_SPANS: the records with their frames.

@@ -215,7 +215,7 @@ static int read_on(tfwi_reading *r, uint64_t needed, tfw_error *error) {
     const size_t have = s->end - s->begin;
     const bool moves = s->fd >= 0 && r->spans == NULL;
     const size_t most = moves ? s->capacity : s->capacity - s->begin;
-    size_t wanted = PIECE;
+    size_t wanted = r->piece != 0 ? r->piece : PIECE;
     if (needed > most && s->fd >= 0) {
         tfwi_fail(error, TFW_NEED_SPACE, "");
         TFWI_SET(error, expected, tfwi_saturated(needed));

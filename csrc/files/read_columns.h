@@ -23,6 +23,7 @@ typedef struct tfwi_reading {
     tfwi_spans *spans;     /* of the buffer, in which all of them stay */
     tfwi_bytes *first;     /* the payload of the first record, if none is done yet */
     const atomic_bool *stop; /* reading ends before the next piece */
+    size_t piece; /* bytes read at a time; 0: what stays in the cache while it is parsed */
     size_t done;
 } tfwi_reading;
 

@@ -11,9 +11,9 @@
 enum {
     MOST_THREADS = 1024,
     PARSE_FLAGS = TFW_EMPTY_IS_MISSING | TFW_SINGLE | TFW_SEQUENCE,
-    PARSE_ONLY = PARSE_FLAGS | (int)TFW_PIPELINE_NOTE_ABSENT | (int)TFW_PIPELINE_POSITIONS |
-                 (int)TFW_PIPELINE_TALLY,
-    PIPELINE_FLAGS = PARSE_ONLY | (int)TFW_PIPELINE_NO_DATA_CRC | (int)TFW_PIPELINE_KEEP_REST
+    PARSE_ONLY = PARSE_FLAGS | (int)TFW_PIPELINE_NOTE_ABSENT | (int)TFW_PIPELINE_POSITIONS,
+    PIPELINE_FLAGS = PARSE_ONLY | (int)TFW_PIPELINE_NO_DATA_CRC | (int)TFW_PIPELINE_KEEP_REST |
+                     (int)TFW_PIPELINE_TALLY
 };
 
 /* ---- Creation ------------------------------------------------------------------------------- */
@@ -22,6 +22,9 @@ static int check_mode(const tfw_pipeline_options *o, tfw_error *error) {
     const bool sequence = (o->flags & TFW_SEQUENCE) != 0;
     if (o->mode > TFW_PIPELINE_OFFSETS) {
         return tfwi_fail(error, TFW_E_ARGUMENT, "unknown mode");
+    }
+    if ((o->flags & TFW_PIPELINE_TALLY) != 0 && o->mode >= TFW_PIPELINE_SPANS) {
+        return tfwi_fail(error, TFW_E_ARGUMENT, "nothing is added up");
     }
     if (o->mode != TFW_PIPELINE_PARSE) {
         return o->context != NULL || o->lists != NULL || o->batch_size != 0 ||

@@ -15,6 +15,7 @@
 
 enum {
     BUFFER = 300 << 10,  /* through which the records pass */
+    PASSED = 1 << 20,    /* bytes read at a time where they are only verified: fewer calls */
     PEEK = 1 << 16,      /* read at a time to find a header */
     FIRST_PEEK = 1 << 12, /* the same at first, where what was read is read again */
     OFFSETS = 1 << 10,   /* for which there is room whenever headers are walked over */
@@ -60,8 +61,9 @@ static tfw_stretch stretch_of_block(const part *q) {
                          .begin = q->block->end, .end = q->block->end};
 }
 
-static bool grow_buffer(tfw_stretch *s, uint64_t capacity) {
-    tfwi_bytes buffer = {.of = s->buffer, .capacity = s->capacity, .hint = BUFFER};
+static bool grow_buffer(const tfw_pipeline *p, tfw_stretch *s, uint64_t capacity) {
+    tfwi_bytes buffer = {.of = s->buffer, .capacity = s->capacity,
+                         .hint = p->mode == TFW_PIPELINE_VERIFY ? PASSED + BUFFER : BUFFER};
     const bool done = TFWI_RESERVE(buffer, capacity);
     s->buffer = buffer.of;
     s->capacity = buffer.capacity;
@@ -83,7 +85,7 @@ static int make_room(const part *q, tfw_stretch *s, uint64_t needed, tfw_error *
         return tfwi_report_cut(s, needed, there, (size_t)q->at->record, error);
     }
     const uint64_t kept = q->p->mode == TFW_PIPELINE_SPANS ? s->begin : 0;
-    return grow_buffer(s, kept + needed + TFW_HEADER_SIZE)
+    return grow_buffer(q->p, s, kept + needed + TFW_HEADER_SIZE)
                ? TFW_OK
                : tfwi_fail(error, TFW_E_MEMORY, "no memory for a record");
 }
@@ -140,19 +142,19 @@ static int read_part_with(const part *q, tfw_stretch *s, tfwi_run *run, tfwi_byt
     const tfw_pipeline *p = q->p;
     tfwi_block *block = q->block;
     const bool verifies = p->mode == TFW_PIPELINE_VERIFY;
-    const bool adds_up = verifies || (p->flags & TFW_PIPELINE_TALLY) != 0;
     const unsigned known = TFW_EMPTY_IS_MISSING | TFW_SINGLE | TFW_SEQUENCE;
     tfwi_reading reading = {
         .s = s,
         .context = block->columns[0],
         .lists = block->columns[1],
         .flags = p->flags & known,
-        .tally = adds_up ? &run->tally : NULL,
+        .tally = (p->flags & TFW_PIPELINE_TALLY) != 0 ? &run->tally : NULL,
         .lengths = verifies ? run->lengths : NULL,
         .offsets = q->notes_offsets ? &block->offsets : NULL,
         .spans = p->mode == TFW_PIPELINE_SPANS ? &block->spans : NULL,
         .first = first,
         .stop = &p->is_cancelled,
+        .piece = verifies ? PASSED : 0,
         .done = (size_t)q->at->record,
     };
     s->flags = (p->flags & TFW_PIPELINE_NO_DATA_CRC) != 0 ? TFW_NO_DATA_CRC : 0;
@@ -172,7 +174,7 @@ static int walk_part(tfwi_worker *w, const part *q, tfw_error *error) {
     tfwi_offsets *offsets = &q->block->offsets;
     int status = TFW_OK;
     w->serial = 0; /* the buffer no longer holds the stretch */
-    if (!grow_buffer(&w->stretch, BUFFER)) {
+    if (!grow_buffer(q->p, &w->stretch, BUFFER)) {
         return tfwi_fail(error, TFW_E_MEMORY, "out of memory");
     }
     while (status == TFW_OK) {
@@ -210,8 +212,11 @@ static int verify_part(tfwi_worker *w, const part *q, tfwi_run *run, tfw_error *
     tfwi_bytes first = {block->data, block->end, block->capacity, 0};
     run->first = block->end;
     move_stretch(w, q->source, q->at->offset, q->limit);
-    const int status = read_part_with(q, &w->stretch, run, q->at->offset == 0 ? &first : NULL,
-                                      error);
+    const tfw_place from = *q->at;
+    const int status = read_part_with(q, &w->stretch, run, from.offset == 0 ? &first : NULL, error);
+    run->tally.records = q->at->record - from.record;
+    run->tally.payload_bytes =
+        q->at->offset - from.offset - run->tally.records * TFWI_FRAME_SIZE;
     run->first_len = first.count - block->end;
     block->data = first.of;
     block->capacity = first.capacity;
@@ -309,7 +314,7 @@ static bool guess_begin(const tfw_pipeline *p, tfwi_worker *w, const tfwi_segmen
     size_t candidates = 0, peek = p->mode == TFW_PIPELINE_OFFSETS ? FIRST_PEEK : PEEK;
     uint64_t base = segment->from;
     w->serial = 0;
-    if (!grow_buffer(s, PEEK)) {
+    if (!grow_buffer(p, s, PEEK)) {
         return false;
     }
     while (base < segment->limit && candidates < MOST_CANDIDATES) {

@@ -179,7 +179,11 @@ static inline void model_totals(const wanted *w, const uint8_t *data, tfw_span s
         bytes_append(&d->payloads, record, size);
     } else {
         bytes_append(&d->payloads, record + 12, at->offset == 0 ? len : 0);
-        CHECK_EQ(TFW_OK, tfw_tally_block(&d->tallies[at->file], record, size, crc, NULL));
+        tfw_tally *tally = &d->tallies[at->file];
+        CHECK_EQ(TFW_OK, tfw_tally_block(tally, record, size, crc, NULL));
+        if ((w->flags & TFW_PIPELINE_TALLY) == 0) {
+            tally->hash = tally->file_crc = 0;
+        }
         d->shortest = span.length < d->shortest ? span.length : d->shortest;
         d->longest = span.length > d->longest ? span.length : d->longest;
     }

@@ -86,6 +86,7 @@ static int model_one(const job *j, tfw_columns *columns[2], const tfw_place *at,
                    : tfw_parse(columns[0], f->data, f->len, &span, 1, flags, NULL, NULL);
     case TFW_PIPELINE_VERIFY:
         CHECK_EQ(TFW_OK, tfw_tally_block(&tally, f->data + at->offset, size, crc, NULL));
+        tally.hash *= (j->flags & TFW_PIPELINE_TALLY) != 0;
         add_totals(&r->tally, &tally);
         if (at->offset == 0) {
             r->payloads = add_bytes(r->payloads, f->data + TFW_HEADER_SIZE, span.length);
@@ -316,7 +317,8 @@ static void run(input *in) {
     const uint32_t parse_flags = choice & (TFW_EMPTY_IS_MISSING | TFW_SINGLE | TFW_SEQUENCE);
     j.flags = (j.mode == TFW_PIPELINE_PARSE ? parse_flags : 0) |
               ((choice & 8) != 0 ? TFW_PIPELINE_NO_DATA_CRC : 0) |
-              ((choice & 16) != 0 ? TFW_PIPELINE_KEEP_REST : 0);
+              ((choice & 16) != 0 ? TFW_PIPELINE_KEEP_REST : 0) |
+              (j.mode == TFW_PIPELINE_VERIFY && (choice & 64) != 0 ? TFW_PIPELINE_TALLY : 0);
     file f = {0};
     tfw_columns *columns[2] = {NULL, NULL};
     result expected, found;

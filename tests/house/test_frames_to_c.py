@@ -58,6 +58,7 @@ def parsed(messages):
 
 # The functions of C, the number of frames, and the call. More than four: the reason beside it.
 ANY, READ, PARSE = ("tfw_",), ("tfw_reader_next", "tfw_pipeline_next"), ("tfw_parse",)
+NEXT = ("tfw_pipeline_next",)
 CALLS = {
     "crc32c": (ANY, 1, lambda _: tfw.crc32c(b"")),
     "encode_example": (ANY, 2, lambda _: tfw.encode_example(ROWS[0])),
@@ -75,11 +76,12 @@ CALLS = {
     "write_columns": (("tfw_encode",), 6, lambda path: write(path, "write_columns", {"x": [1]})),
     # Four of the writer, which takes any iterable in chunks, and those of encode_examples.
     "write_many of rows": (("tfw_encode_rows",), 9, lambda path: write(path, "write_many", ROWS)),
-    "verify_file": (("tfw_reader_summarize",), 3, lambda path: tfw.verify_file(path)),
+    # A pass over files: its results, which wait for each other, and the stops of the pipeline.
+    "verify_file": (NEXT, 6, lambda path: tfw.verify_file(path)),
     # Three of the iterator that threads share, and three as verify_file.
-    "verify_files": (("tfw_reader_summarize",), 6, lambda path: list(tfw.verify_files([path]))),
+    "verify_files": (NEXT, 7, lambda path: list(tfw.verify_files([path]))),
     "infer_schema": (("tfw_survey",), 4, lambda path: tfw.infer_schema(path)),
-    "RecordIndex.build": (("tfw_walk",), 4, lambda path: tfw.RecordIndex.build(path)),
+    "RecordIndex.build": (NEXT, 7, lambda path: tfw.RecordIndex.build(path)),
     # Every stage of a dataset takes two, ``take`` and what it gathers from; a user's function takes
     # one more.
     "read_records": (READ, 4, lambda path: list(tfw.read_records(path))),

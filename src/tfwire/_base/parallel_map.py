@@ -101,10 +101,10 @@ class _Tasks:
 
     def compute(self, unit: _Unit) -> Any:
         try:
-            return self._function(unit.item, self._check)
+            return self._function(unit.item, self.check)
         except StopIteration as error:  # the iteration would end silently
             raise RuntimeError("a function raised StopIteration") from error
 
-    def _check(self) -> None:
+    def check(self) -> None:
         if self.stopped.is_set():
             raise RuntimeError("the iterator was closed")

@@ -10,7 +10,7 @@
   a device whose bytes never end.
 * What may be wrong with files: ``problems_of_sets`` of shards that are half published, and
   ``damage_hint``, what a file looks like of which no record is read; ``detected_compression`` says
-  whether offsets are those of the file.
+  whether offsets are those of the file. ``verify_inputs`` verifies them, whatever their names.
 * Records as bytes of a file: ``as_record`` of what writers take, ``Packer`` frames, ``FRAME`` is
   the size of a frame; ``chunks`` of many records.
 
@@ -51,6 +51,7 @@ from tfwire._records.reading.publishing_markers import Markers
 from tfwire._records.reading.verify_files import (
     damage_hint as damage_hint,
     detected_compression as detected_compression,
+    verify_inputs as verify_inputs,
 )
 
 

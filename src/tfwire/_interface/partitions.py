@@ -4,7 +4,8 @@ The driver calls ``plan_partitions``; partitions are pickled; a worker calls ``r
 ``count_records``. Reading a partition again gives the same batches in the same order, so a task may
 be tried again.
 
-Engines that cut files themselves read an index with ``offsets_of_index``. They parse a part of a
+Engines that cut files themselves read an index with ``offsets_of_index``; ``build_indexes`` makes
+new ones. They parse a part of a
 file, or a file that they have opened, with ``read_inputs`` of an ArrowReader, or with
 ``parse_from`` of a Parser, as ``ParsingOptions`` say.
 """
@@ -33,7 +34,7 @@ from tfwire._records.files.paths import absolute, index_beside, is_path
 from tfwire._records.files.urls import ObjectPath, raise_naming
 from tfwire._records.index.index_files import offsets_of_lengths, read_contents
 from tfwire._records.index.offset_checks import stale
-from tfwire._records.index.record_index import RecordIndex
+from tfwire._records.index.record_index import RecordIndex, build_indexes as build_indexes
 from tfwire._records.reading.batch_reader import BatchReader
 from tfwire._records.reading.damage import RecordPosition
 from tfwire._records.reading.options import input_paths, make_options

@@ -12,7 +12,7 @@ import re
 import stat
 import sys
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import closing
 from typing import TYPE_CHECKING, Any, Literal, TypeVar
 
 from tfwire import Error
@@ -46,24 +46,27 @@ class UsageError(Exception):
     """Wrong usage that argparse does not find."""
 
 
-@contextmanager
-def side_by_side(
-    function: Callable[[str, Callable[[], None]], Result], names: Sequence[str], jobs: int | None
-) -> Iterator[Iterator[Result | Exception]]:
-    """An iterator over ``function(name, check)`` of every file, in their order, or the fault that
-    it raised. Without ``jobs``, one file per CPU at a time. Standard input has its turn in this
-    thread: reading it may block forever, and only the main thread can be interrupted."""
-    from tfwire.typing import ParallelMap
-
-    def attempt(name: str, check: Callable[[], None]) -> Result | Exception:
+def each_result(read: Callable[[Sequence[str]], Any], names: Sequence[str]) -> Iterator[Any]:
+    """The results of all files, in their order, or the faults that they raised. ``read`` returns an
+    iterator over the results of some, up to the first fault, with ``close``. Standard input is read
+    by itself, and so in this thread: reading it may block forever, and only the main thread can be
+    interrupted."""
+    done = 0
+    while done < len(names):
+        end = names.index("-", done) if "-" in names[done:] else len(names)
         try:
-            return function(name, check)
+            with closing(read(names[done : max(end, done + 1)])) as results:
+                for result in results:
+                    done += 1
+                    yield result
         except FAULTS as error:
-            return error
+            done += 1
+            yield error
 
-    files = [name for name in names if name != "-"]
-    with ParallelMap(attempt, files, jobs or os.cpu_count() or 1) as found:
-        yield (attempt(name, lambda: None) if name == "-" else next(found) for name in names)
+
+def num_jobs(options: argparse.Namespace) -> int:
+    """How many threads to use."""
+    return options.jobs or os.cpu_count() or 1
 
 
 def positive(text: str) -> int:
@@ -109,7 +112,7 @@ SHARED: dict[str, dict[str, Any]] = {
         "default": "auto",
         "help": "compression of the input (default: auto, detected)",
     },
-    "--jobs": {"type": positive, "help": "files read at a time (default: one per CPU)"},
+    "--jobs": {"type": positive, "help": "threads that read files (default: one per CPU)"},
     "--force": {"action": "store_true", "help": "replace files that exist"},
     "--json": {"action": "store_true", "help": "print JSON: a line for each file, or the report"},
 }

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import argparse
-from collections.abc import Callable
-from typing import TYPE_CHECKING
+from collections.abc import Sequence
+from functools import partial
+from typing import TYPE_CHECKING, Any
 
 from tfwire._interface.messages import plural, show_path
 from tfwire.cli import _arguments
@@ -40,32 +41,37 @@ def _run(options: argparse.Namespace) -> int:
     if "-" in options.files:
         raise UsageError("stdin cannot be indexed: an index is for a file")
     _check_clash(options)
-    from tfwire import RecordIndex
-
-    def index_of(name: str, check: Callable[[], None]) -> RecordIndex:
-        if options.check:
-            return RecordIndex.load(name)
-        return RecordIndex.build(name, options.compression)
-
     progress = Progress(sum(map(_arguments.file_size, options.files)))
     status = 0
-    with _arguments.side_by_side(index_of, options.files, options.jobs) as indexes:
-        for name, found in zip(options.files, indexes, strict=True):
-            progress.update(name, _arguments.file_size(name))
-            progress.clear()
-            try:
-                index, saved_as = _save(found, name, options)
-            except _arguments.FAULTS as error:
-                status = 1
-                _arguments.complain(options, _arguments.error_line(error, name))
-                continue
-            if options.json:
-                _arguments.print_json({"path": name, "records": len(index), "index": saved_as})
-            else:
-                state = "fresh" if options.check else "saved"
-                count = plural(len(index), "record")
-                print(f"{show_path(name)}: {count}, {show_path(saved_as)} {state}")
+    indexes = _arguments.each_result(partial(_indexes, options), options.files)
+    for name, found in zip(options.files, indexes, strict=True):
+        progress.update(name, _arguments.file_size(name))
+        progress.clear()
+        try:
+            index, saved_as = _save(found, name, options)
+        except _arguments.FAULTS as error:
+            status = 1
+            _arguments.complain(options, _arguments.error_line(error, name))
+            continue
+        if options.json:
+            _arguments.print_json({"path": name, "records": len(index), "index": saved_as})
+        else:
+            state = "fresh" if options.check else "saved"
+            count = plural(len(index), "record")
+            print(f"{show_path(name)}: {count}, {show_path(saved_as)} {state}")
     return status
+
+
+def _indexes(options: argparse.Namespace, names: Sequence[str]) -> Any:
+    """The indexes of files in turn: those that are saved, or new ones."""
+    from tfwire import RecordIndex
+    from tfwire._interface.partitions import build_indexes
+    from tfwire.typing import ParallelMap
+
+    jobs = _arguments.num_jobs(options)
+    if options.check:
+        return ParallelMap(lambda name, check: RecordIndex.load(name), names, jobs)
+    return build_indexes(names, options.compression, jobs)
 
 
 def _save_path(name: str, options: argparse.Namespace) -> str:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import argparse
 import sys
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING, Any
 
 from tfwire._interface.messages import plural, printable, show_path
@@ -13,6 +13,7 @@ from tfwire.cli._streams import Progress, colored
 
 if TYPE_CHECKING:
     from tfwire import FileReport, Receipt
+    from tfwire.typing import ParallelMap
 
 
 def add_verify(parser: argparse.ArgumentParser) -> None:
@@ -75,23 +76,19 @@ def _verified(
 ) -> Iterator[tuple[str, FileReport | Exception]]:
     """Every name, and the report of its file or why there is none."""
 
-    def verify(name: str, check: Callable[[], None]) -> FileReport:
-        def on_progress(done: int) -> None:
-            check()
-            progress.update(name, done)
+    from tfwire._interface.files import verify_inputs
 
-        return verify_file(
-            _arguments.input_file(name),
-            compression_type=options.compression,
-            file_crc32c=options.crc32c,
-            receipt=options.receipt,
-            progress=on_progress,
+    def verify(some: Sequence[str]) -> ParallelMap[Any, FileReport]:
+        return verify_inputs(
+            list(map(_arguments.input_file, some)),
+            options.compression,
+            options.crc32c,
+            options.receipt,
+            lambda file, done: progress.update(file if isinstance(file, str) else "-", done),
+            _arguments.num_jobs(options),
         )
 
-    from tfwire import verify_file
-
-    with _arguments.side_by_side(verify, names, options.jobs) as reports:
-        yield from zip(names, reports, strict=True)
+    return zip(names, _arguments.each_result(verify, names), strict=True)
 
 
 # ---- Output -----------------------------------------------------------------------------------

@@ -172,18 +172,6 @@ static int tally(tfw_error *error) {
     return tfw_tally_block(&sum, records.data, records.len, 0, error);
 }
 
-static int summarize(tfw_error *error) {
-    tfw_reader_options options = options_for(TFW_CORRUPT_RAISE);
-    tfw_summary sum = {.size = sizeof sum, .shortest = UINT64_MAX};
-    tfw_reader *reader;
-    options.fd = file_open(&records);
-    CHECK_EQ(TFW_OK, tfw_reader_create(&options, &reader, error));
-    int status = tfw_reader_summarize(reader, UINT64_MAX, 0, &sum, NULL, error);
-    tfw_reader_free(reader);
-    close(options.fd);
-    return status;
-}
-
 typedef enum tail { WHOLE, CUT, WRONG_LENGTH, WRONG_PAYLOAD, NUM_TAILS } tail;
 
 /* Three good records of no bytes, and perhaps one that is not. */
@@ -209,8 +197,7 @@ static void test_errors_are_written_by_failures_and_by_what_says_so(void) {
     } calls[] = {{scan, true},           {correct_first, true},       {correct_last, true},
                  {walk, false},          {read_all_records, false},   {feed_nothing, false},
                  {fetch, true},          {fetch_into_nothing, true},  {read_ahead, false},
-                 {tally, false},         {read_ahead_a_little, false}, {read_columns, true},
-                 {summarize, false}};
+                 {tally, false},         {read_ahead_a_little, false}, {read_columns, true}};
     size_t met[3] = {0}; /* success, other outcomes, failures */
     for (tail what = WHOLE; what < NUM_TAILS; what++) {
         make_records(what);
@@ -238,13 +225,11 @@ static void test_structs_of_another_size_are_refused(void) {
     tfw_reader_options options = options_for(TFW_CORRUPT_RAISE);
     tfw_reader *reader;
     tfw_batch batch = {.size = sizeof batch + 8};
-    tfw_summary sum = {.size = sizeof sum - 8};
     tfw_error error;
     options.fd = file_open(&records);
     CHECK_EQ(TFW_OK, tfw_reader_create(&options, &reader, NULL));
     CHECK_EQ(TFW_E_ARGUMENT, tfw_reader_next(reader, 0, &batch, &error));
     CHECK(strcmp("batch->size is not sizeof(tfw_batch)", error.text) == 0);
-    CHECK_EQ(TFW_E_ARGUMENT, tfw_reader_summarize(reader, 1, 0, &sum, NULL, &error));
     batch.size = sizeof batch;
     CHECK_EQ(TFW_OK, tfw_reader_next(reader, 0, &batch, NULL));
     CHECK(batch.size == sizeof batch && batch.count == 3);

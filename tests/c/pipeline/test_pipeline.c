@@ -14,6 +14,7 @@ static const uint64_t ranges[] = {1, 100, 1000, 20000, 0};
 
 static const wanted parse_3 = {.mode = TFW_PIPELINE_PARSE, .batch_size = 3};
 static const wanted verify = {.mode = TFW_PIPELINE_VERIFY};
+static const wanted tally = {.mode = TFW_PIPELINE_VERIFY, .flags = TFW_PIPELINE_TALLY};
 static const wanted spans = {.mode = TFW_PIPELINE_SPANS};
 static const wanted offsets = {.mode = TFW_PIPELINE_OFFSETS};
 
@@ -25,6 +26,7 @@ static void check_modes(const fileset *set) {
         check_all(set, &w, ALL);
     }
     check_all(set, &verify, ALL);
+    check_all(set, &tally, ALL);
     check_all(set, &spans, ALL);
     check_all(set, &offsets, ALL);
 }

@@ -105,30 +105,6 @@ static void *read_file(void *argument) {
     return NULL;
 }
 
-/* A summary and a tally for each. */
-static void *summarize(void *argument) {
-    const shared *s = argument;
-    tfw_tally expected = {0};
-    EXPECT(tfw_tally_block(&expected, s->file.data, s->file.len, 0, NULL) == TFW_OK);
-    for (int i = 0; i < ROUNDS; i++) {
-        tfw_reader_options options = options_for(TFW_CORRUPT_RAISE);
-        tfw_reader *reader;
-        tfw_summary summary = {.size = sizeof summary, .shortest = UINT64_MAX};
-        tfw_tally tally = {0};
-        int status = TFW_OK;
-        options.fd = s->fd;
-        EXPECT(tfw_reader_create(&options, &reader, NULL) == TFW_OK);
-        while (status == TFW_OK) {
-            status = tfw_reader_summarize(reader, 1000, 0, &summary, &tally, NULL);
-        }
-        EXPECT(status == TFW_END && summary.records == RECORDS);
-        EXPECT(summary.next_offset == s->file.len);
-        EXPECT(memcmp(&expected, &tally, sizeof tally) == 0);
-        tfw_reader_free(reader);
-    }
-    return NULL;
-}
-
 /* Offsets for each, found by the headers. */
 static void *walk(void *argument) {
     const shared *s = argument;
@@ -177,7 +153,6 @@ static void files_and_offsets_serve_all(void) {
     }
     race(fetch, &s);
     race(read_file, &s);
-    race(summarize, &s);
     race(walk, &s);
     close(s.fd);
     free(s.file.data);

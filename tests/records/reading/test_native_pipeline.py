@@ -90,7 +90,8 @@ def test_arrays_keep_their_memory_and_may_be_written_to(files, num_threads):
 
 @pytest.mark.parametrize("num_threads", [1, 3])
 def test_totals_are_those_of_the_records(files, num_threads):
-    pipeline = NativePipeline(files, VERIFY._replace(num_threads=num_threads))
+    flags = lib.TFW_PIPELINE_TALLY
+    pipeline = NativePipeline(files, VERIFY._replace(num_threads=num_threads, flags=flags))
     total = Receipt()
     for chunk in drawn(pipeline):
         tally = chunk.info.tally

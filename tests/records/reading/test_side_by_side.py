@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import collections
 import gzip
 import os
 import random
@@ -14,6 +15,7 @@ import tfwire as tfw
 from helpers.reference import file_of
 from helpers.threads import Consumer, nothing_left, threads_of_tfwire, wait_for
 from tfwire._base.parallel_map import ParallelMap
+from tfwire._records.reading.pipeline import NativePipeline
 
 THREADS = [1, 2, 8]
 RECORDS = [bytes([i]) * (i % 50) for i in range(200)]
@@ -87,9 +89,89 @@ def test_reports_add_up_what_a_reader_finds(paths):
 
 @pytest.mark.parametrize("size", [1, 100, 5000])
 def test_reports_do_not_depend_on_the_bytes_verified_at_once(paths, size, monkeypatch):
-    expected = list(tfw.verify_files(paths, file_crc32c=True, receipt=True))
-    monkeypatch.setattr("tfwire._records.reading.verify_files._BYTES_PER_SUMMARY", size)
-    assert expected == list(tfw.verify_files(paths, file_crc32c=True, receipt=True, num_threads=2))
+    options = {"file_crc32c": True, "receipt": True}
+    expected = list(tfw.verify_files(paths, **options))
+    monkeypatch.setattr("tfwire._records.reading.file_passes._LEAST_RANGE", size)
+    for threads in THREADS:
+        assert expected == list(tfw.verify_files(paths, num_threads=threads, **options))
+
+
+def ranges_of_200_bytes(monkeypatch):
+    monkeypatch.setattr("tfwire._records.reading.file_passes._LEAST_RANGE", 200)
+    monkeypatch.setattr("tfwire._records.reading.file_passes._MOST_RANGE", 200)
+
+
+@pytest.mark.filterwarnings("ignore::tfwire.TfwireWarning")
+@pytest.mark.parametrize("threads", THREADS)
+def test_damage_at_any_range_is_what_a_reader_finds(tmp_path, threads, monkeypatch):
+    """Also in files whose payloads are records, where guesses go wrong."""
+    ranges_of_200_bytes(monkeypatch)
+    contents = [file_of(RECORDS[:60]), file_of([file_of(RECORDS[:9])] * 6)]
+    paths, expected = [], []
+    for number, content in enumerate(contents):
+        for at in range(0, len(content), 37):
+            for kind in range(2):
+                data = bytearray(content)
+                data[at] ^= 8
+                path = tmp_path / f"{number}-{at}-{kind}"
+                path.write_bytes(content[:at] if kind else data)
+                paths.append(path)
+                with tfw.read_records(path, "", on_corrupt="skip", receipt=True) as reader:
+                    collections.deque(reader, 0)
+                    expected.append((reader.receipt, reader.skipped))
+    reports = list(tfw.verify_files(paths, "", receipt=True, num_threads=threads))
+    assert expected == [(report.receipt, report.skipped) for report in reports]
+    for path, report in zip(paths, reports, strict=True):
+        if any(region.reason != "data crc" for region in report.skipped):
+            with pytest.raises(tfw.DataLossError):
+                tfw.RecordIndex.build_many([path], "", num_threads=threads)
+        else:
+            index = tfw.RecordIndex.build_many([path], "", num_threads=threads)[0]
+            assert path.stat().st_size == index.offsets[-1]
+
+
+@pytest.mark.parametrize("threads", THREADS)
+def test_a_file_that_changed_since_it_was_looked_at_is_read_as_it_is(
+    tmp_path, threads, monkeypatch
+):
+    paths = [tmp_path / name for name in ("first", "grown", "replaced", "cut", "gone", "last")]
+
+    class Late(NativePipeline):
+        def __init__(self, *arguments):
+            paths[1].write_bytes(PLAIN * 2)
+            paths[2].unlink()
+            paths[2].write_bytes(file_of(RECORDS[::-1]))
+            paths[3].write_bytes(PLAIN[:-5])
+            paths[4].unlink(missing_ok=True)
+            super().__init__(*arguments)
+
+    monkeypatch.setattr("tfwire._records.reading.file_passes.NativePipeline", Late)
+    for path in paths:
+        path.write_bytes(PLAIN)
+    reports = tfw.verify_files(paths, num_threads=threads)
+    assert [200, 400, 200, 199] == [next(reports).num_records for _ in range(4)]
+    with pytest.raises(FileNotFoundError):
+        next(reports)
+    for path in paths:
+        path.write_bytes(PLAIN)
+    first, grown, replaced = tfw.RecordIndex.build_many(paths[:3], num_threads=threads)
+    monkeypatch.undo()
+    assert (len(first), grown) == (200, tfw.RecordIndex.build(paths[1]))
+    assert replaced == tfw.RecordIndex.build(paths[2])
+    assert RECORDS[-1] == tfw.TFRecordFile(paths[2], index=replaced)[0]
+
+
+def test_thousands_of_tiny_files_are_few_calls_each(tmp_path):
+    paths = []
+    for number in range(500):
+        paths.append(tmp_path / str(number))
+        paths[-1].write_bytes(file_of(RECORDS[: number % 3]))
+    for threads in THREADS:
+        reports = list(tfw.verify_files(paths, num_threads=threads))
+        assert [number % 3 for number in range(500)] == [each.num_records for each in reports]
+        assert list(map(str, paths)) == [report.path for report in reports]
+        indexes = tfw.RecordIndex.build_many(paths, num_threads=threads)
+        assert [number % 3 for number in range(500)] == list(map(len, indexes))
 
 
 @pytest.mark.parametrize("threads", THREADS)
@@ -112,7 +194,7 @@ def test_progress_ends_with_the_size_of_every_file(paths, threads):
 @pytest.mark.parametrize("threads", THREADS)
 def test_closing_ends_a_verification_between_two_steps(paths, threads, monkeypatch):
     """Also by another thread: the file that is being verified is given up."""
-    monkeypatch.setattr("tfwire._records.reading.verify_files._BYTES_PER_SUMMARY", 1)
+    monkeypatch.setattr("tfwire._records.reading.verify_files._PROGRESS_BYTES", 1)
     begun, closed = threading.Event(), threading.Event()
     steps = []
 
@@ -199,7 +281,7 @@ def test_room_for_offsets_grows_whatever_the_lengths(path, sizes, monkeypatch):
     """The first records do not show how many follow."""
     monkeypatch.setattr("tfwire._records.index.find_offsets._FIRST_WALK_RECORDS", 4)
     monkeypatch.setattr("tfwire._records.index.find_offsets.WALK_RECORDS", 64)
-    records = [bytes(size) for size in sizes for _ in range(1000)]
+    records = [bytes(size) for size in sizes for _ in range(500)]
     path.write_bytes(file_of(records))
     lengths = tfw.RecordIndex.build(path).lengths
     assert list(map(len, records)) == lengths.tolist()

@@ -87,7 +87,7 @@ def offsets_in_file(
     while status == lib.TFW_OK:
         checked()
         if count + 1 >= len(offsets):
-            offsets = _with_room(offsets, count, size, walk.offset)
+            offsets = with_room(offsets[:count], count, size, walk.offset)
         found, status = walk.step(offsets[:-1], count)
         if status in DAMAGE_REASONS:
             walk.error.record += count
@@ -98,14 +98,14 @@ def offsets_in_file(
     return offsets
 
 
-def _with_room(offsets: Array, count: int, size: int, done: int) -> Array:
-    """A copy of ``count`` offsets of a file, of which ``done`` bytes are known, with room for those
-    of the rest if its records are as long; but not much more than 64 times as much: memory grows
-    with the records found, not with the file's size. Fresh pages cost much: none is cleared, and
-    few are copied."""
+def with_room(known: Array, count: int, size: int, done: int) -> Array:
+    """A copy of the known offsets of a file, with room for those of ``count`` records, which take
+    ``done`` bytes of it, and of the rest if its records are as long. But not much more than 64
+    times as much: memory grows with the records found, not with the file's size. Fresh pages cost
+    much: none is cleared, and few are copied."""
     expected = count * size // max(done, 1) * 65 // 64
     grown = np.empty(min(expected, 64 * count) + _FIRST_WALK_RECORDS, np.int64)
-    grown[:count] = offsets[:count]
+    grown[: len(known)] = known
     return grown
 
 

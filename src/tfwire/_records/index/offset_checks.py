@@ -111,6 +111,14 @@ def file_identity(status: os.stat_result) -> str | None:
     return f"{status.st_dev}:{status.st_ino}:{status.st_ctime_ns}"
 
 
+def is_unchanged(status: os.stat_result, other: os.stat_result) -> bool:
+    """Whether a file is the same, and unchanged as far as its times can tell."""
+    return os.path.samestat(status, other) and all(
+        getattr(status, name) == getattr(other, name)
+        for name in ("st_size", "st_mtime_ns", "st_ctime_ns")
+    )
+
+
 def save_identity(index_path: Path, identity: str | None, checksum: int) -> None:
     """Notes at a saved index which file it is for, if the file system allows it.
 

@@ -17,7 +17,7 @@ from tfwire._base.aliases import AnyPath, Array, StorageOptions
 from tfwire._base.arguments import as_index, integer, slice_indices
 from tfwire._base.arrays import int64_array
 from tfwire._base.errors import DataLossError, public, warn
-from tfwire._base.parallel_map import Check, ParallelMap, never_stopped
+from tfwire._base.parallel_map import Check, ParallelMap
 from tfwire._base.text import html_of, plural, show_path
 from tfwire._records.files.byte_sources import FileSource
 from tfwire._records.files.paths import Path, absolute
@@ -25,7 +25,7 @@ from tfwire._records.files.urls import ObjectPath
 from tfwire._records.index.index_files import indexed_path, indexed_paths, open_indexed
 from tfwire._records.index.local_records import FileAccess, StreamAccess, new_cache
 from tfwire._records.index.offset_checks import check_index
-from tfwire._records.index.record_index import RecordIndex
+from tfwire._records.index.record_index import RecordIndex, build_indexes
 from tfwire._records.index.remote_records import RemoteAccess
 from tfwire._records.reading.publishing_markers import Markers
 from tfwire._records.remote.random_ranges import RemoteFile
@@ -272,8 +272,8 @@ class TFRecordFiles(_Records):
     Args:
         paths: A regular file or URL, or an iterable of them. URLs may be patterns.
         max_open_files: How many files to keep open; others are opened when needed.
-        num_threads: How many files to index, or check against their saved indexes, at a time; with
-            URLs, at least 8. Only the speed depends on it.
+        num_threads: All threads that index files, or check them against their saved indexes, the
+            caller included; with URLs, at least 8. Only the speed depends on it.
         cache_bytes: As for TFRecordFile; of all files together: the first that fit are kept.
         storage_options: fsspec's options of the filesystem of URLs.
 
@@ -311,8 +311,7 @@ class TFRecordFiles(_Records):
         self._locations = list(map(absolute, self.paths))  # valid also after a chdir
         for path in self.paths:
             _warn_if_half_published(path, markers)
-        with ParallelMap(_saved_or_built, self.paths, num_threads) as indexes:
-            self.indexes: list[RecordIndex] = list(indexes)
+        self.indexes: list[RecordIndex] = _saved_or_built(self.paths, num_threads)
         self._begin(max_open_files, cache_bytes)
 
     def _begin(self, max_open_files: int, cache_bytes: int) -> None:
@@ -446,7 +445,7 @@ def _wrong_key(key: Any) -> TypeError:
 def _fresh_index(path: Any, markers: Markers) -> RecordIndex:
     """The index saved beside a file if it fits, else a new one."""
     _warn_if_half_published(path, markers)
-    return _saved_or_built(path, never_stopped)
+    return _saved_or_built([path], 1)[0]
 
 
 def _warn_if_half_published(path: Any, markers: Markers) -> None:
@@ -454,10 +453,19 @@ def _warn_if_half_published(path: Any, markers: Markers) -> None:
         warn(problem)
 
 
-def _saved_or_built(path: Any, check: Check) -> RecordIndex:
+def _saved_or_built(paths: list[Path], num_threads: int) -> list[RecordIndex]:
+    """The indexes saved beside files where they fit, and new ones of the others."""
+    with ParallelMap(_saved, paths, num_threads) as found:
+        saved = list(found)
+    others = [path for path, index in zip(paths, saved, strict=True) if index is None]
+    with contextlib.closing(build_indexes(others, "auto", num_threads)) as built:
+        return [next(built) if index is None else index for index in saved]
+
+
+def _saved(path: Path, check: Check) -> RecordIndex | None:
     with contextlib.suppress(OSError, DataLossError):
         return RecordIndex.load(path)
-    return RecordIndex._build(path, "auto", check)
+    return None
 
 
 def chosen_numbers(files: TFRecordFiles, key: Any) -> Array:

@@ -6,7 +6,7 @@ import contextlib
 import errno
 import os
 import shutil
-from collections.abc import Iterable
+from collections.abc import Generator, Iterable
 from typing import Any, ClassVar, Literal
 
 import numpy as np
@@ -22,7 +22,7 @@ from tfwire._base.aliases import (
 from tfwire._base.arguments import boolean, integer
 from tfwire._base.arrays import int64_array
 from tfwire._base.errors import public
-from tfwire._base.parallel_map import Check, ParallelMap, never_stopped
+from tfwire._base.parallel_map import Check
 from tfwire._base.text import show_path
 from tfwire._records.files.byte_sources import FileSource
 from tfwire._records.files.compression import (
@@ -57,7 +57,9 @@ from tfwire._records.index.offset_checks import (
     save_identity,
     stale,
 )
+from tfwire._records.index.offsets_of_files import OffsetsOfFiles
 from tfwire._records.reading.damage import Reading
+from tfwire._records.reading.file_passes import Passage
 from tfwire._records.remote.random_ranges import RemoteFile
 from tfwire._records.remote.read_ahead import RemoteSource
 
@@ -150,7 +152,9 @@ class RecordIndex:
         """
         compression_type = either_word(compression_type, options, "auto")
         named = compression_name(compression_type, auto=True)
-        return cls._build(indexed_path("path", path, storage_options), named, never_stopped)
+        path = indexed_path("path", path, storage_options)
+        with contextlib.closing(build_indexes([path], named, 1)) as indexes:
+            return next(indexes)
 
     @classmethod
     def build_many(
@@ -167,7 +171,8 @@ class RecordIndex:
         Args:
             paths: A regular file or URL, or an iterable of them. URLs may be patterns.
             compression_type, options: As for ``read_records``.
-            num_threads: How many files to index at a time. Only the speed depends on it.
+            num_threads: All threads that read, the caller included: one large file, too. Of
+                compressed files and objects each reads one. Only the speed depends on it.
             storage_options: As for ``build``.
 
         Returns:
@@ -185,11 +190,7 @@ class RecordIndex:
         named = compression_name(compression_type, auto=True)
         threads = integer("num_threads", num_threads, 1)
         checked = indexed_paths(paths, storage_options)
-
-        def build(path: Path, check: Check) -> RecordIndex:
-            return cls._build(path, named, check)
-
-        with ParallelMap(build, checked, threads) as indexes:
+        with contextlib.closing(build_indexes(checked, named, threads)) as indexes:
             return list(indexes)
 
     @classmethod
@@ -454,6 +455,18 @@ class RecordIndex:
 
     def __repr__(self) -> str:
         return f"<RecordIndex of {len(self)} records in {os.fspath(self.path)!r}>"
+
+
+def build_indexes(
+    paths: Iterable[Any], compression: Compression | Literal["auto"], num_threads: int
+) -> Generator[RecordIndex, None, None]:
+    """The indexes of files and objects, in their order. Close this generator."""
+
+    def build(path: Any, check: Check) -> RecordIndex:
+        return RecordIndex._build(indexed_path("path", path), compression, check)
+
+    what = OffsetsOfFiles(compression in ("", "auto"), RecordIndex._of, build)
+    return Passage(what, paths, num_threads).results()
 
 
 def _detected(source: FileSource | RemoteSource) -> Detected:

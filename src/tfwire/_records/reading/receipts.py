@@ -10,7 +10,7 @@ from typing import Any, Literal
 from tfwire._base.aliases import Record
 from tfwire._base.arguments import check_type
 from tfwire._base.errors import public
-from tfwire._base.native import call, ffi, lib, new_struct
+from tfwire._base.native import call, ffi, lib
 from tfwire._base.parallel_map import Check, never_stopped
 from tfwire._records.reading.options import open_source
 
@@ -195,45 +195,6 @@ class Tally:
     def file_crc32c(self) -> int:
         """The CRC-32C of the file up to the end of the last record added."""
         return int(self.native.file_crc)
-
-
-class Summary:
-    """Counts and lengths of records.
-
-    Attributes:
-        native: ``tfw_summary *``.
-        batch: ``tfw_batch *``, for ``add_batch``.
-    """
-
-    def __init__(self) -> None:
-        self.native = new_struct("tfw_summary")
-        self.native.shortest = 2**64 - 1
-        self.batch = new_struct("tfw_batch")
-
-    @property
-    def num_records(self) -> int:
-        return int(self.native.records)
-
-    @property
-    def payload_bytes(self) -> int:
-        return int(self.native.payload_bytes)
-
-    @property
-    def shortest(self) -> int:
-        """The smallest length; 0 if there are no records."""
-        return int(self.native.shortest) if self.native.records else 0
-
-    @property
-    def longest(self) -> int:
-        return int(self.native.longest)
-
-    def add_batch(self) -> None:
-        """Adds the records of ``batch``."""
-        native, batch = self.native, self.batch
-        native.records += batch.count
-        native.payload_bytes += batch.payload_bytes
-        shortest, longest = ffi.addressof(native, "shortest"), ffi.addressof(native, "longest")
-        lib.tfw_span_lengths(batch.spans, batch.count, shortest, longest)
 
 
 def crc32c_of_file(path: Any, checked: Check = never_stopped) -> int:

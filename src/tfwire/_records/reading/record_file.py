@@ -37,7 +37,7 @@ from tfwire._records.reading.native_batches import (
     split,
 )
 from tfwire._records.reading.options import AS_TENSORFLOW, POLICIES, ReadOptions
-from tfwire._records.reading.receipts import Summary, Tally
+from tfwire._records.reading.receipts import Tally
 from tfwire._records.reading.records_ahead import RecordsAhead
 
 _BEGINNING = RecordPosition()
@@ -238,35 +238,6 @@ class RecordFile:
         else:
             check(status, self._error, self.path)
         return True
-
-    def summarize(self, summary: Summary, max_bytes: int) -> bool:
-        """Adds the next records, about max_bytes of them, to a summary, in one call of C except for
-        compressed files.
-
-        Returns:
-            False at the end of the file.
-        """
-        if self._duplicates is not None or self._left is not None:
-            if not self.next(0, summary.batch):
-                return False
-            summary.add_batch()
-            return True
-        tally = ffi.NULL if self.tally is None else self.tally.native
-        flags = 0 if self._verify else lib.TFW_NO_DATA_CRC
-        native, before = summary.native, summary.native.records
-        while True:
-            status = lib.tfw_reader_summarize(
-                self._reader, max_bytes, flags, native, tally, self._error
-            )
-            if native.records != before:
-                self.position = RecordPosition(native.next_record, native.next_offset)
-                self._native_position = self.position
-            if status == lib.TFW_OK:
-                return True
-            if not self._go_on(status):
-                return False
-            if native.records != before:
-                return True
 
     def read_long(self) -> LongRecord | None:
         """The next record, if it is a long one of a plain file. Call it until it returns None; then

@@ -3,25 +3,35 @@
 from __future__ import annotations
 
 import contextlib
+import os
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
+from functools import partial
 from typing import Any
 
 from tfwire._base.aliases import Compression, DetectedCompressionType, Input, StorageOptions
 from tfwire._base.arguments import boolean, check_callable, integer
 from tfwire._base.errors import DataLossError, public
-from tfwire._base.native import ffi, new_struct
+from tfwire._base.native import ffi, lib, new_struct
 from tfwire._base.parallel_map import Check, ParallelMap
 from tfwire._records.files.compression import either_word
 from tfwire._records.files.paths import is_file_object
 from tfwire._records.files.urls import is_url
-from tfwire._records.reading.damage import SkippedRegions, display_name
+from tfwire._records.reading.damage import RecordPosition, SkippedRegions, display_name
+from tfwire._records.reading.file_passes import (
+    FileMap,
+    FilePass,
+    Passage,
+    PlainFile,
+    regular_status,
+)
 from tfwire._records.reading.options import input_paths, make_options, one_input, open_source
-from tfwire._records.reading.receipts import Receipt, Summary, crc32c_of_file
+from tfwire._records.reading.pipeline import Chunk
+from tfwire._records.reading.receipts import Receipt, Tally, crc32c_of_file
 from tfwire._records.reading.record_file import RecordFile
 
 _BUFFER_BYTES = 1 << 20  # long records are moved less often, and nothing else needs the cache
-_BYTES_PER_SUMMARY = 1 << 24  # of one call into C; an interrupt is handled between calls
+_PROGRESS_BYTES = 1 << 24  # between two calls of a progress function
 
 
 @public
@@ -99,10 +109,11 @@ def verify_file(
     compression_type = either_word(compression_type, options, "auto")
     path = one_input(path, storage_options)
     verify = _Verify(compression_type, max_record_size, file_crc32c, receipt)
-    if progress is None:
-        return verify(path, lambda done: None)
-    check_callable("progress", progress)
-    return verify(path, progress)
+    if progress is not None:
+        check_callable("progress", progress)
+        verify.progress = lambda _, done: progress(done)
+    with contextlib.closing(Passage(verify, [path], 1).results()) as reports:
+        return next(reports)
 
 
 def verify_files(
@@ -125,7 +136,9 @@ def verify_files(
             ``verify_file``.
         progress: Called with a path and the number of its bytes read so far. With several threads,
             they call it.
-        num_threads: How many files to verify at a time. Only the speed depends on it.
+        num_threads: All threads that read and verify, the caller included: of one large file, too.
+            What is not a plain file without damage is verified by one of them. Only the speed
+            depends on it.
 
     Returns:
         An iterator of a FileReport per file, in the order of ``paths``. Leaving it early, by its
@@ -146,20 +159,108 @@ def verify_files(
     threads = integer("num_threads", num_threads, 1)
     if progress is not None:
         check_callable("progress", progress)
+        verify.progress = progress
+    return FileMap(verify, list(input_paths(paths, storage_options)), threads)
 
-    def report(path: Input, check: Check) -> FileReport:
-        def on_progress(done: int) -> None:
+
+def verify_inputs(
+    inputs: Iterable[Any],
+    compression_type: DetectedCompressionType,
+    file_crc32c: bool,
+    receipt: bool,
+    progress: Callable[[Any, int], None],
+    num_threads: int,
+) -> FileMap[Any, FileReport]:
+    """As verify_files, of inputs in which no pattern is expanded."""
+    verify = _Verify(compression_type, None, file_crc32c, receipt)
+    verify.progress = progress
+    return FileMap(verify, inputs, num_threads)
+
+
+# ---- How it is done ---------------------------------------------------------------------------
+
+
+class _Totals(PlainFile[FileReport]):
+    """What the records of a file add up to, as far as they were read.
+
+    Args:
+        status: Of a regular file, or None.
+        report: Makes a report of this.
+        progress: Called with the number of bytes read so far.
+    """
+
+    def __init__(
+        self,
+        status: Any,
+        report: Callable[[_Totals], FileReport],
+        progress: Callable[[int], None],
+    ) -> None:
+        super().__init__(status)
+        self.first: bytes | None = None
+        self.tally = Tally()
+        self.end = RecordPosition()
+        self._lengths = ffi.new("uint64_t[2]", (2**64 - 1, 0))
+        self._report = report
+        self._progress = progress
+        self._told = 0
+
+    def add(self, chunk: Chunk) -> None:
+        info, lengths = chunk.info, self._lengths
+        if info.begin.offset == 0:
+            self.first = bytes(ffi.buffer(info.data, info.data_len)) if info.data_len else b""
+        self.tally.add(info.tally, info.end.offset - info.begin.offset)
+        lengths[0] = min(lengths[0], info.shortest)
+        lengths[1] = max(lengths[1], info.longest)
+        self.end = RecordPosition(info.end.record, info.end.offset)
+        if self.end.offset - self._told >= _PROGRESS_BYTES:
+            self._tell(self.end.offset)
+
+    def read(self, file: RecordFile, check: Check) -> None:
+        """Takes all records of a file, from its start on."""
+        batch, lengths, sums = new_struct("tfw_batch"), self._lengths, ffi.new("tfw_tally *")
+        while file.next(0, batch):
             check()
-            if progress is not None:
-                progress(path, done)
+            sums.records += batch.count
+            sums.payload_bytes += batch.payload_bytes
+            if self.first is None:
+                span = batch.spans[0]
+                self.first = bytes(ffi.buffer(batch.data + span.offset, span.length))
+            lib.tfw_span_lengths(batch.spans, batch.count, lengths, lengths + 1)
+            if file.bytes_read - self._told >= _PROGRESS_BYTES:
+                self._tell(file.bytes_read)
+        self.tally.add(sums if file.tally is None else file.tally.native, 0)
+        self.finish_progress(file.bytes_read)
 
-        return verify(path, on_progress)
+    def finish_progress(self, done: int) -> None:
+        """Tells the number of bytes that were read, at the end."""
+        if self.first is not None and done != self._told:
+            self._tell(done)
 
-    return ParallelMap(report, list(input_paths(paths, storage_options)), threads)
+    def _tell(self, done: int) -> None:
+        self._told = done
+        self._progress(done)
+
+    def finish(self) -> FileReport:
+        self.finish_progress(self.end.offset)
+        return self._report(self)
+
+    @property
+    def shortest(self) -> int:
+        return int(self._lengths[0]) if self.first is not None else 0
+
+    @property
+    def longest(self) -> int:
+        return int(self._lengths[1])
 
 
-class _Verify:
-    """verify_file with its arguments checked; for any number of files and threads."""
+class _Verify(FilePass[Input, FileReport]):
+    """verify_file with its arguments checked; for any number of files and threads.
+
+    Attributes:
+        progress: Called with a file and the number of its bytes read so far.
+    """
+
+    mode = lib.TFW_PIPELINE_VERIFY
 
     def __init__(
         self, compression_type: Any, max_record_size: Any, file_crc32c: Any, receipt: Any
@@ -167,52 +268,72 @@ class _Verify:
         self._file_crc32c = boolean("file_crc32c", file_crc32c)
         self._receipt = boolean("receipt", receipt)
         self._compression_type, self._max_record_size = compression_type, max_record_size
-        needs_tally = self._file_crc32c or self._receipt
+        tallied = self._file_crc32c or self._receipt
         self._options = make_options(
-            compression_type, True, "skip", max_record_size, _BUFFER_BYTES, receipt=needs_tally
+            compression_type, True, "skip", max_record_size, _BUFFER_BYTES, receipt=tallied
         )
+        self.flags = lib.TFW_PIPELINE_TALLY if tallied else 0
+        self.max_record_size = self._options.max_record_size
+        self.progress: Callable[[Any, int], None] = lambda path, done: None
 
-    def __call__(self, path: Any, progress: Callable[[int], None]) -> FileReport:
-        summary = Summary()
-        with contextlib.closing(RecordFile(open_source(path), self._options)) as file:
-            first = _first_record(file, summary)
-            more = first is not None
-            while more:
-                more = file.summarize(summary, _BYTES_PER_SUMMARY)
-                progress(file.bytes_read)
+    def begin(self, item: Any) -> _Totals | None:
+        status = regular_status(item) if self._options.compression in ("", "auto") else None
+        return None if status is None else self._totals(item, status)
+
+    def _totals(self, item: Any, status: os.stat_result | None) -> _Totals:
+        def report(totals: _Totals) -> FileReport:
+            crc = totals.tally.file_crc32c
+            return self._report(display_name(item), "", totals, SkippedRegions(), crc)
+
+        return _Totals(status, report, partial(self.progress, item))
+
+    def read(self, item: Any, begun: Any, check: Check) -> FileReport:
+        totals = begun if begun is not None else self._totals(item, None)
+        options, is_begun = self._options, totals.first is not None
+        if is_begun:
+            options = options._replace(compression="")
+        with contextlib.closing(RecordFile(open_source(item), options, totals.end)) as file:
+            totals.read(file, check)
             regions = file.skipped()
             compression, name = file.compression, display_name(file.path)
-            file_crc = file.file_crc32c if self._file_crc32c else None
+            file_crc = file.file_crc32c
             # A pipe cannot be read again.
-            again = not is_file_object(path) and (is_url(path) or file.at_hand)
-            receipt = file.tally.receipt if self._receipt and file.tally is not None else None
+            again = not is_file_object(item) and (is_url(item) or file.at_hand)
         if self._file_crc32c and file_crc is None and again:
-            file_crc = crc32c_of_file(path, lambda: progress(0))
+
+            def checked() -> None:
+                check()
+                self.progress(item, 0)
+
+            file_crc = crc32c_of_file(item, checked)
         hint = None
-        if again and regions and first is None:
-            hint = damage_hint(path, self._compression_type, self._max_record_size)
+        if again and regions and totals.first is None:
+            hint = damage_hint(item, self._compression_type, self._max_record_size)
+        return self._report(name, compression, totals, regions, file_crc, hint)
+
+    def _report(
+        self,
+        name: str,
+        compression: Compression,
+        totals: _Totals,
+        regions: SkippedRegions,
+        file_crc: int | None,
+        hint: str | None = None,
+    ) -> FileReport:
+        receipt = totals.tally.receipt
         return FileReport(
             name,
             compression,
-            summary.num_records,
-            summary.payload_bytes,
-            summary.shortest,
-            summary.longest,
-            first,
+            receipt.num_records,
+            receipt.payload_bytes,
+            totals.shortest,
+            totals.longest,
+            totals.first,
             regions,
-            file_crc,
-            receipt,
+            file_crc if self._file_crc32c else None,
+            receipt if self._receipt else None,
             hint,
         )
-
-
-def _first_record(file: RecordFile, summary: Summary) -> bytes | None:
-    """Reads the first record of a file, and adds it to a summary; None if there is none."""
-    batch = summary.batch
-    if not file.next(1, batch):
-        return None
-    summary.add_batch()
-    return bytes(ffi.buffer(batch.data + batch.spans[0].offset, batch.spans[0].length))
 
 
 def detected_compression(path: Any) -> Compression:
