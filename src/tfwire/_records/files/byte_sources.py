@@ -354,7 +354,8 @@ def open_regular(path: Path, location: str | None = None) -> FileSource | None:
     """
     try:
         # Not opened at all: the writer of a pipe would take this for its reader.
-        if not stat.S_ISREG(os.stat(location or path).st_mode):
+        mode = os.stat(location or path).st_mode
+        if not stat.S_ISREG(mode) and not stat.S_ISDIR(mode):  # a directory is an error
             return None
         source = FileSource(path, system.NON_BLOCKING, location)
     except OSError as error:
