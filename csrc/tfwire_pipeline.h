@@ -70,7 +70,8 @@ typedef struct tfw_pipeline_options {
 /* No thread is started before the first range has been read, and with num_threads 1 none ever is.
  * Memory is bounded by num_threads + 2 ranges, which are extended to one batch where that is up to
  * 8 times as large, by one batch, and by what the chunks hold that were not released.
- * REQUIRES: the schemas live as long as the pipeline and its chunks. */
+ * The pipeline, its chunks and what is held of them share the schemas, which may be freed at any
+ * time. */
 TFW_API int tfw_pipeline_create(const tfw_pipeline_options *options, tfw_pipeline **out_pipeline,
                                 tfw_error *error);
 

@@ -199,6 +199,7 @@ int tfw_schema_create(const tfw_feature *features, size_t count, uint64_t seed,
     if (schema == NULL) {
         return tfwi_fail(error, TFW_E_MEMORY, "out of memory");
     }
+    atomic_init(&schema->shares, 1);
     schema->count = count;
     schema->mask = slots - 1;
     schema->seed = tfwi_seed_of(seed);
@@ -222,8 +223,14 @@ int tfw_schema_create(const tfw_feature *features, size_t count, uint64_t seed,
     return TFW_OK;
 }
 
+void tfwi_schema_share(const tfw_schema *schema) {
+    if (schema != NULL) {
+        atomic_fetch_add(&((tfw_schema *)schema)->shares, 1);
+    }
+}
+
 void tfw_schema_free(tfw_schema *schema) {
-    if (schema == NULL) {
+    if (schema == NULL || atomic_fetch_sub(&schema->shares, 1) != 1) {
         return;
     }
     tfw_free(schema->features);

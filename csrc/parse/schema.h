@@ -5,6 +5,8 @@
 
 #include "parse/key_guess.h"
 
+#include <stdatomic.h>
+
 /* A slot of the hash table. */
 typedef struct tfwi_slot {
     uint32_t hash;    /* the upper half; the lower half chose the slot */
@@ -12,6 +14,7 @@ typedef struct tfwi_slot {
 } tfwi_slot;
 
 struct tfw_schema {
+    atomic_size_t shares; /* its creator's, and those of pipelines: freed with the last one */
     size_t count;
     tfw_feature *features; /* their pointers lead into the two blocks below */
     uint8_t *names;
@@ -23,6 +26,10 @@ struct tfw_schema {
 };
 
 #define TFWI_NOT_FOUND SIZE_MAX
+
+/* One share more, to be given back by tfw_schema_free; NULL is allowed. Nothing that is read
+ * changes. */
+void tfwi_schema_share(const tfw_schema *schema);
 
 TFWI_INLINE bool tfwi_key_is(const tfw_feature *feature, const uint8_t *key, size_t len) {
     return feature->name_len == len && (len == 0 || memcmp(feature->name, key, len) == 0);

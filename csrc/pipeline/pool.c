@@ -169,20 +169,30 @@ static bool create_spares(tfwi_pool *pool) {
     return true;
 }
 
+static void free_shares(tfwi_pool *pool) {
+    for (int i = 0; i < 2; i++) {
+        tfw_schema_free((tfw_schema *)pool->schemas[i]);
+    }
+    tfw_free(pool);
+}
+
 tfwi_pool *tfwi_pool_create(const tfw_schema *const schemas[2], unsigned flags,
                             size_t most_spares) {
     tfwi_pool *pool = tfwi_calloc(1, sizeof *pool);
     if (pool == NULL) {
         return NULL;
     }
-    pool->schemas[0] = schemas[0];
-    pool->schemas[1] = schemas[1];
+    /* Whoever uses them may be freed in any order: a garbage collector has none. */
+    for (int i = 0; i < 2; i++) {
+        tfwi_schema_share(schemas[i]);
+        pool->schemas[i] = schemas[i];
+    }
     pool->flags = flags;
     pool->process = tfwi_process();
     pool->most_spares = most_spares;
     if (!create_spares(pool) || !tfwi_mutex_init(&pool->lock)) {
         free_spares(pool);
-        tfw_free(pool);
+        free_shares(pool);
         return NULL;
     }
     return pool;
@@ -190,7 +200,7 @@ tfwi_pool *tfwi_pool_create(const tfw_schema *const schemas[2], unsigned flags,
 
 void tfwi_pool_free(tfwi_pool *pool) {
     tfwi_mutex_destroy(&pool->lock);
-    tfw_free(pool);
+    free_shares(pool);
 }
 
 void tfwi_pool_share(tfwi_pool *pool) {

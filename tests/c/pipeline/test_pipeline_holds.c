@@ -64,6 +64,11 @@ static void check_held(uint32_t threads, uint64_t range_bytes, size_t delay, uin
     tfw_chunk *chunk;
     w.flags = flags;
     tfw_pipeline *p = pipeline_of(&set, &w, &t, threads, range_bytes);
+    if (delay % 2 == 1) { /* the pipeline has its shares of them */
+        tfw_schema_free(t.schema);
+        tfw_schema_free(t.list_schema);
+        t.schema = t.list_schema = NULL;
+    }
     while (tfw_pipeline_next(p, -1, &chunk, NULL) == TFW_OK) {
         for (size_t i = 0; i < (flags != 0 ? COLUMNS : COLUMNS - 1); i++) {
             if ((chunks >> i) % 2 == 0) {

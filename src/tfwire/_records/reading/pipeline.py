@@ -49,8 +49,8 @@ class PipelineOptions(NamedTuple):
 
     Attributes:
         mode: TFW_PIPELINE_PARSE, TFW_PIPELINE_VERIFY ...
-        context, lists: ``tfw_schema *`` to parse by, which the pipeline and its chunks need as long
-            as they live.
+        context, lists: ``tfw_schema *`` to parse by, which the pipeline and its chunks share:
+            they may be freed at any time.
         indexed: ``tfw_indexed_file[]`` for ``fetch``, instead of paths; hold what it points to as
             long as the pipeline lives.
     """
