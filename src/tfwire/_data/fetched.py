@@ -28,7 +28,7 @@ class _Order(NamedTuple):
 
     Attributes:
         num_records: How many records they have.
-        num_batches: How many there are.
+        num_batches: How many there are, without one that is left out.
         places: The positions of the source before the first of them, after each group of them,
             and after the last.
     """
@@ -106,7 +106,8 @@ class FetchingCursor(Cursor):
         if batches is None:
             self._careful = self._open_careful(self._orders[0].places[0])
             return False
-        self._order, self._left = self._orders.popleft(), batches
+        self._order = self._orders.popleft()
+        self._left = batches[: self._order.num_batches]  # those left out were verified, too
         return True
 
     def _send(self) -> bool:
@@ -123,7 +124,8 @@ class FetchingCursor(Cursor):
         if not drawn:
             return False
         self._batches.order(np.concatenate(drawn))
-        self._orders.append(_Order(count, -(-count // self._size), places))
+        num_batches = (count if self._drop_remainder else count + self._size - 1) // self._size
+        self._orders.append(_Order(count, num_batches, places))
         return True
 
     def _draw(self) -> Array:
@@ -135,8 +137,6 @@ class FetchingCursor(Cursor):
         except Exception as error:
             self._error = error
         self._ended = len(elements) < wanted
-        if self._drop_remainder:
-            elements = elements[: len(elements) // self._size * self._size]
         if not len(elements):
             return np.empty(0, np.int64)
         numbers: Array = elements.numbers

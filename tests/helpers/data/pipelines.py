@@ -82,6 +82,8 @@ OF_NUMBERS = {"range", "generator", "sampled"}
 BATCHING = {"batch", "padded_batch", "buckets", "shuffle_batch"}
 SHUFFLING = {"shuffle", "shuffle_batch"}
 REGROUPING = {"buckets", "interleave"}
+WITH_LENGTH = {"range", "arrays", "indexed"}
+WITHOUT_LENGTH = {"filter", "buckets", "unbatch", "interleave"}
 IN_RANDOM_ORDER = {"shuffled files", "sampled"}  # the model does not know it
 NUMBERED_FROM = 10**6  # no number of an element
 DAMAGEABLE = OF_RECORDS - {"gzip", "shuffled files"}
@@ -152,6 +154,8 @@ def model(case, stages=None):
     if name in ("batch", "padded_batch", "shuffle_batch"):
         yield from batches(below(), *arguments[: 1 if name == "shuffle_batch" else None])
     elif name == "repeat":
+        if case.is_known_to_be_empty(stages[:-1]):
+            return  # nothing is read
         for _ in range(arguments[0]):
             yield from below()
     elif name == "take":
@@ -231,8 +235,11 @@ class Case:
     def _by_number(self):
         """Whether a stage shuffles records by their numbers, without a buffer."""
         numbers, following = self.chosen()
-        first = following[0] if following else [None]
-        return self.source == "indexed" and first[0] == "shuffle" and first[1] >= len(numbers)
+        name, *arguments = following[0] if following else [None]
+        if self.source != "indexed" or name not in SHUFFLING:
+            return False
+        held = arguments[1 if name == "shuffle_batch" else 0]
+        return bool(held >= len(numbers))
 
     def chosen(self):
         """The records that the first stages choose by their numbers, and the stages after these.
@@ -245,6 +252,11 @@ class Case:
             else:
                 numbers = numbers[: arguments[0]] if name == "take" else numbers[arguments[0] :]
         return numbers, following
+
+    def is_known_to_be_empty(self, stages):
+        """Whether the number of elements is known without reading, and 0."""
+        is_known = self.source in WITH_LENGTH and not {s[0] for _, s in stages} & WITHOUT_LENGTH
+        return is_known and next(model(self.mended(), stages), None) is None
 
     def _shuffles_in(self, first, last):
         return any(stage[0] in SHUFFLING for stage in self.stages[first:last])
