@@ -67,7 +67,8 @@ typedef struct tfw_pipeline_options {
     uint64_t indexed_count;
 } tfw_pipeline_options;
 
-/* No thread is started before the first range has been read, and with num_threads 1 none ever is.
+/* No thread is started before a mebibyte has been read (or range_bytes, if less), and with
+ * num_threads 1 none ever is.
  * Memory is bounded by num_threads + 2 ranges, which are extended to one batch where that is up to
  * 8 times as large, by one batch, and by what the chunks hold that were not released.
  * The pipeline, its chunks and what is held of them share the schemas, which may be freed at any

@@ -163,6 +163,7 @@ static void note_size(tfw_pipeline *p, const tfwi_block *block, size_t from) {
         bytes += run->end.offset - run->begin.offset;
         records += run->end.record - run->begin.record;
     }
+    p->bytes_read += bytes;
     if (records != 0) {
         const double mean = (double)bytes / (double)records;
         p->mean += p->mean != 0 ? (mean - p->mean) / 8 : mean;

@@ -10,6 +10,7 @@
 
 enum {
     MOST_THREADS = 1024,
+    WORTH_THREADS = 1 << 20, /* bytes after which others are started */
     PARSE_FLAGS = TFW_EMPTY_IS_MISSING | TFW_SINGLE | TFW_SEQUENCE,
     PARSE_ONLY = PARSE_FLAGS | (int)TFW_PIPELINE_NOTE_ABSENT | (int)TFW_PIPELINE_POSITIONS,
     PIPELINE_FLAGS = PARSE_ONLY | (int)TFW_PIPELINE_NO_DATA_CRC | (int)TFW_PIPELINE_KEEP_REST |
@@ -222,9 +223,11 @@ static void run_worker(void *argument) {
 }
 
 void tfwi_pipeline_start(tfw_pipeline *p) {
+    const uint64_t least = p->range_bytes != 0 && p->range_bytes < WORTH_THREADS ? p->range_bytes
+                                                                                 : WORTH_THREADS;
     const bool has_little = p->indexed.count != 0         ? p->opened < 2
                             : p->pushing != NOT_PUSHING ? p->opened - p->linked < 2
-                                                        : p->linked == 0 || p->has_ended;
+                                                        : p->bytes_read < least || p->has_ended;
     if (p->was_started || has_little || p->num_threads == 1) {
         return;
     }

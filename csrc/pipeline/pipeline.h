@@ -144,6 +144,7 @@ struct tfw_pipeline {
     uint64_t opened;
     tfw_place place;      /* where the records of all linked ranges end */
     double mean;          /* bytes of a record, with its frame; 0: not known */
+    uint64_t bytes_read;  /* of all linked ranges */
     double deviation;     /* of where ranges begin in their batch from where they should, in rows */
     int64_t row_error;    /* rows of linked ranges that are missing in next_row */
     tfw_tally tally;      /* of the records of all linked ranges, if it is asked for */

@@ -3,6 +3,7 @@
 import gc
 import os
 import signal
+import sys
 import threading
 import time
 
@@ -207,3 +208,20 @@ def test_a_range_of_long_records_is_no_longer_than_others(tmp_path):
         assert chunk.num_records <= 6
         found += chunk.num_records
     assert 300 == found
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="counts the threads of /proc")
+@pytest.mark.parametrize("sizes", [[10], [100] * 50, [2_000_000]])
+def test_little_is_read_by_the_caller_alone(tmp_path, sizes):
+    def num_native():
+        return len(os.listdir("/proc/self/task"))
+
+    paths = [tmp_path / str(number) for number in range(len(sizes))]
+    for path, size in zip(paths, sizes, strict=True):
+        path.write_bytes(frame(bytes(84)) * (size // 100 + 1))
+    before, most = num_native(), 0
+    pipeline = NativePipeline(paths, PipelineOptions(lib.TFW_PIPELINE_VERIFY, num_threads=3))
+    while pipeline.next() is not None:
+        most = max(most, num_native())
+    pipeline.close()
+    assert (before + 2 if sum(sizes) > 1 << 20 else before) == most
