@@ -281,6 +281,12 @@ def divide_the_records() -> None:
     assert [] != list(tfw.TFRecordDataset(["data"], indexed=True).shard_source(2, 1))
 
 
+def cache_indexed_records() -> None:
+    tfw.write_records("data", RECORDS)
+    assert "indexed=True" in raised(lambda: tfw.TFRecordDataset(["data"], cache_bytes=1000))
+    assert RECORDS == list(tfw.TFRecordDataset(["data"], indexed=True, cache_bytes=1000))
+
+
 def raise_max_padding() -> None:
     rows = [np.zeros(1, np.int64), np.zeros(100, np.int64)]
     data = tfw.Dataset.from_generator(lambda: iter(rows))
@@ -409,6 +415,7 @@ REMEDIES: dict[str, Callable[[], None]] = {
     "see tfwire verify": verify_what_bench_refuses,
     "needs files that are indexed": index_the_files,
     "with indexed=True, records are divided": divide_the_records,
+    "cache_bytes needs": cache_indexed_records,
     "bytes of padding; max_padding allows {}": raise_max_padding,
     "a dense array of shape {}": raise_max_padding_of_a_sparse_tensor,
     "scipy has no sparse arrays of strings": make_strings_dense,

@@ -124,7 +124,7 @@ def block_of_chunk(chunk: Any, count: int | None = None) -> EncodedBlock:
     size, tally = info.data_len, ffi.new("tfw_tally *", info.tally)
     if count is not None and count < len(spans):
         spans, tally = spans[:count], None
-        size = int(spans[-1].sum()) + lib.TFW_FOOTER_SIZE
+        size = int(spans[-1].sum(dtype=np.uint64)) + lib.TFW_FOOTER_SIZE
     return EncodedBlock(_array(chunk, info.data, size, np.uint8), size, spans, tally)
 
 

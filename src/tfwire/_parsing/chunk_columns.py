@@ -112,7 +112,7 @@ def _joined(columns: Sequence[Column]) -> Column:
 def _joined_offsets(offsets: Sequence[Array]) -> Array:
     lengths = np.concatenate([np.diff(each) for each in offsets])
     joined_offsets = np.zeros(len(lengths) + 1, np.int64)
-    np.cumsum(lengths, out=joined_offsets[1:])
+    np.cumsum(lengths, dtype=np.int64, out=joined_offsets[1:])
     return joined_offsets
 
 

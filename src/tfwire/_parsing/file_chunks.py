@@ -220,6 +220,8 @@ class FileChunks:
             if found is not None and found.status == lib.TFW_NEED_INPUT:
                 continue
             self._was_told = True
+            if found is not None and not self._wants_rest:
+                self._reach(found.place.file)
             if self._wants_rest:
                 self._reach(len(self._known) - 1 if self._error is None else -1)
                 return self._last_outcome(FilePlace(len(self._known)))
@@ -428,8 +430,9 @@ class FileChunks:
         if reading.receipt and not self._adds_up:
             return None
         with suppress(OSError, ValueError):  # the reader reports it
-            if not stat.S_ISREG(os.stat(path).st_mode):
-                return None
+            status = os.stat(path)
+            if not stat.S_ISREG(status.st_mode) or not status.st_size:
+                return None  # those of /proc have no size, but something to read
             if not self._known and self._start.offset and not self._begins_plain(path):
                 return None
         return path

@@ -142,7 +142,8 @@ FUNCTIONS = {
         tfw.TFRecordDataset,
         {"filenames": ["data"], "compression_type": "", "buffer_size": 100}
         | {"num_parallel_reads": 1, "on_corrupt": "raise", "indexed": False}
-        | {"max_record_size": 100, "shuffle_files": True, "seed": 1, "storage_options": None},
+        | {"max_record_size": 100, "shuffle_files": True, "seed": 1, "storage_options": None}
+        | {"cache_bytes": 0},
     ),
     "bytes_feature": (tfw.bytes_feature, {"value": b"x"}),
     "float_feature": (tfw.float_feature, {"value": 1.0}),
@@ -207,10 +208,14 @@ FUNCTIONS = {
         method(lambda: tfw.RecordIndex.build("data"), "write_text"),
         {"index_path": "other"},
     ),
-    "TFRecordFile": (tfw.TFRecordFile, {"path": "data", "index": None, "storage_options": None}),
+    "TFRecordFile": (
+        tfw.TFRecordFile,
+        {"path": "data", "index": None, "cache_bytes": 0, "storage_options": None},
+    ),
     "TFRecordFiles": (
         tfw.TFRecordFiles,
-        {"paths": ["data"], "max_open_files": 3, "num_threads": 1, "storage_options": None},
+        {"paths": ["data"], "max_open_files": 3, "num_threads": 1, "storage_options": None}
+        | {"cache_bytes": 0},
     ),
     "infer_schema": (
         tfw.infer_schema,

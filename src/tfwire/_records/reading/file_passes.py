@@ -85,14 +85,15 @@ class FilePass(ABC, Generic[Item, Result]):
 
 def regular_status(path: Any) -> os.stat_result | None:
     """The status of a regular file, which is not opened: a pipe would notice. None: an input of
-    another kind, or a file that cannot be found."""
+    another kind, a file that cannot be found, or one that has no size, as those of /proc, which may
+    have something to read."""
     if not is_path(path) or is_file_object(path) or is_url(path):
         return None
     try:
         status = os.stat(path)
     except (OSError, ValueError):
         return None
-    return status if stat.S_ISREG(status.st_mode) else None
+    return status if stat.S_ISREG(status.st_mode) and status.st_size else None
 
 
 class _PassedFile(Generic[Item, Result]):
