@@ -205,7 +205,7 @@ static bool work(tfw_pipeline *p, tfwi_worker *w) {
     }
     p->busy--;
     tfwi_links_advance(p);
-    tfwi_condition_broadcast(&p->work);
+    tfwi_condition_signal(&p->work); /* who finds something to do wakes the next one */
     tfwi_condition_broadcast(&p->ready);
     return true;
 }
@@ -285,7 +285,7 @@ static int deliver_next(tfw_pipeline *p, tfw_chunk **out_chunk, tfw_error *error
         p->first_chunk = chunk->next;
         p->last_chunk = p->first_chunk != NULL ? p->last_chunk : NULL;
         chunk->next = NULL;
-        tfwi_condition_broadcast(&p->work); /* there is room in the ring */
+        tfwi_condition_signal(&p->work); /* there is room in the ring */
         *out_chunk = chunk;
         return TFW_OK;
     }

@@ -339,7 +339,7 @@ void tfwi_plan_open(tfw_pipeline *p, tfwi_worker *w) {
     r->state = RANGE_READ;
     if (r->segments.count != 0) {
         r->state = RANGE_BUSY;
-        tfwi_condition_broadcast(&p->work);
+        tfwi_condition_signal(&p->work);
         tfwi_mutex_unlock(&p->lock);
         tfwi_range_read(p, w, r);
         tfwi_mutex_lock(&p->lock);

@@ -38,7 +38,7 @@ _CONVERTING = {
         *("compat/_constants.py", "compat/_tensor.py"),
     },
     "arrays already: their memory is put in order, or a scalar becomes an array": {
-        *("_examples/dtypes.py", "_records/frames.py", "compat/_math.py", "compat/_decoding.py"),
+        *("_examples/dtypes.py", "compat/_math.py", "compat/_decoding.py"),
         *("compat/_images.py", "compat/_data/fingerprints.py"),
         *("compat/_data/caching.py", "torch/_tensors.py", "torch/_worker_batches.py"),
         *("view/_display.py", "cli/demo.py"),

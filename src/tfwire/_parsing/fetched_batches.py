@@ -116,7 +116,7 @@ class NumberedParser:
         """
         batches = self._acquire() if len(numbers) else None
         if batches is not None:
-            batches.order(np.ascontiguousarray(numbers))
+            batches.order(np.ascontiguousarray(numbers, np.int64))
             found = batches.take(len(numbers))
             if found is not None:
                 self._unused.append(batches)
