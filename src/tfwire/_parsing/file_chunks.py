@@ -116,7 +116,7 @@ class LeftOut:
 
     def __init__(self) -> None:
         self.errors: list[ParseError] = []
-        self.count = 0
+        self.count: int = 0
 
     def note(self, error: ParseError) -> None:
         self.count += 1
@@ -148,7 +148,7 @@ class FileChunks:
         self._parser = parser
         self._options = options
         self._start = start
-        self.left_out = LeftOut()
+        self.left_out: LeftOut = LeftOut()
         self._known: list[Any] = []  # the inputs that the pipeline was told of
         self._left = input_paths(paths, storage_options)
         self._is_list = isinstance(paths, (list, tuple))
