@@ -62,8 +62,11 @@ void tfwi_spares_free(tfwi_spares *spares, size_t count) {
 /* Keeps memory that a block has left; false: there is enough of it. The largest is used first, so
  * that soon nothing has to grow. */
 static bool keep_spare(tfwi_pool *pool, tfw_hold *hold) {
+    if (pool->closed) { /* and the spares are gone */
+        return false;
+    }
     tfwi_spares *spares = &pool->spares[hold->is_list][hold->feature];
-    if (pool->closed || spares->count == pool->most_spares) {
+    if (spares->count == pool->most_spares) {
         return false;
     }
     tfw_hold **place = &spares->first;
