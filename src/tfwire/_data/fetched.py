@@ -9,7 +9,6 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from tfwire._base.aliases import Array
-from tfwire._data.prefetch import MOST_GIVEN
 from tfwire._data.stages import Cursor
 from tfwire._parsing.fetched_batches import FetchedBatches
 
@@ -19,8 +18,6 @@ _ORDER_RECORDS = 1 << 13
 _ORDER_BYTES = 1 << 23
 _LONG_RECORD_BYTES = 1 << 12
 _LONG_ORDER_BYTES = 1 << 20
-# Records whose numbers are drawn at a time, where batches are smaller.
-_DRAWN_RECORDS = 1 << 9
 
 
 class _Order(NamedTuple):
@@ -29,8 +26,7 @@ class _Order(NamedTuple):
     Attributes:
         num_records: How many records they have.
         num_batches: How many there are, without one that is left out.
-        places: The positions of the source before the first of them, after each group of them,
-            and after the last.
+        places: The positions of the source before the first of them, and after each of them.
     """
 
     num_records: int
@@ -71,8 +67,6 @@ class FetchingCursor(Cursor):
         self._size = size
         most = _ORDER_BYTES if mean < _LONG_RECORD_BYTES else _LONG_ORDER_BYTES
         self._most = min(most // mean, _ORDER_RECORDS)  # records of an order, if some fit
-        drawn = min(self._most, _DRAWN_RECORDS) // size
-        self._group = max(1, min(drawn, MOST_GIVEN))  # batches drawn at a time
         self._drop_remainder = drop_remainder
         self._ahead = num_threads if num_threads > 1 else 0  # orders, beside the next one
         self._open_careful = careful
@@ -115,7 +109,7 @@ class FetchingCursor(Cursor):
         last = self._orders[-1] if self._orders else self._order
         drawn: list[Array] = []
         places, count = last.places[-1:], 0
-        while not self._ended and (not drawn or count + self._group * self._size <= self._most):
+        while not self._ended and (not drawn or count + self._size <= self._most):
             numbers = self._draw()
             if len(numbers):
                 drawn.append(numbers)
@@ -130,7 +124,7 @@ class FetchingCursor(Cursor):
 
     def _draw(self) -> Array:
         """The numbers of the records of some batches; none at the end."""
-        wanted = self._group * self._size
+        wanted = self._size
         elements: Any = ()
         try:
             elements = self._below.take(wanted)
@@ -143,14 +137,12 @@ class FetchingCursor(Cursor):
         return numbers
 
     def snapshot(self) -> Any:
-        """The position of the source, or one before it and how many batches to drop there."""
+        """The position of the source, in one form always."""
         if self._careful is not None:
             return self._careful.snapshot()
         if not self._left:
             return self._order.places[-1]
-        groups, given = divmod(self._order.num_batches - len(self._left), self._group)
-        before = self._order.places[groups]
-        return {"depth": self._depth, "before": before, "given": given} if given else before
+        return self._order.places[self._order.num_batches - len(self._left)]
 
     def parts(self) -> Iterable[Cursor]:
         return (self._below if self._careful is None else self._careful,)
