@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Files to columns by a pipeline, beside one thread that reads unit after unit with tfw_read_unit.
+/* Files to columns by pipelines of several threads, beside that of one.
  *
  *     cc -O3 -pthread -Icsrc -Itests/c benchmarks/pipeline.c $(find csrc -name '*.c') \
  *         -o build/pipeline
  *     build/pipeline [megabytes] [threads...]
  *
- * Of each workload: GB of file a second, CPU time and page faults beside those of that thread; best
+ * Of each workload: GB of file a second, CPU time and page faults beside those of one thread; best
  * of the runs, which alternate. The file lies in memory, as far as there is room for it. */
 #define _GNU_SOURCE
 #define COUNT_ROOM (64 << 20)
@@ -43,39 +43,6 @@ static void keep_best(cost *best, cost before) {
     if (best->wall == 0 || c.wall < best->wall) {
         *best = c;
     }
-}
-
-/* ---- One thread, unit by unit ---------------------------------------------------------------- */
-
-static uint64_t read_units(const workload *w, int fd, size_t batch) {
-    static uint8_t buffer[1 << 20];
-    void *memory[MOST_INPUTS] = {0};
-    size_t sizes[MOST_INPUTS] = {0}, done = 0;
-    uint8_t lent[MOST_INPUTS];
-    tfw_column finished[MOST_INPUTS];
-    const size_t mean = w->len / RECORDS, room = batch * ((1 << 20) / (batch * mean) + 1);
-    tfw_stretch s = {.size = sizeof s, .fd = fd, .stop = UINT64_MAX, .buffer = buffer,
-                     .capacity = sizeof buffer};
-    uint64_t records = 0;
-    int status = TFW_OK;
-    memset(lent, 1, sizeof lent);
-    for (size_t i = 0; i < w->input_count; i++) {
-        memory[i] = w->features[i].kind == TFW_BYTES
-                        ? NULL
-                        : malloc(room * (size_t)w->features[i].count * sizeof(int64_t));
-    }
-    const tfw_part context = {sizeof context, w->columns, memory, sizes, room, lent, finished};
-    const tfw_part none = {0};
-    while (status == TFW_OK) {
-        status = tfw_read_unit(&context, &none, &s, room, TFW_BEGIN | TFW_FINISH, NULL, &done,
-                               NULL);
-        records += done;
-    }
-    expect(TFW_END, status);
-    for (size_t i = 0; i < w->input_count; i++) {
-        free(memory[i]);
-    }
-    return records;
 }
 
 /* ---- A pipeline ------------------------------------------------------------------------------ */
@@ -128,7 +95,7 @@ static void compare(const workload *w, uint64_t batch, size_t size, const uint32
     expect(TFW_OK, tfw_schema_create(w->features, w->input_count, 1, &schema, NULL));
     for (int run = 0; run < RUNS; run++) {
         cost begin = now();
-        const uint64_t records = read_units(w, fd, (size_t)batch);
+        const uint64_t records = read_chunks(schema, path, batch, 1);
         keep_best(&one, begin);
         for (size_t i = 0; i < count; i++) {
             begin = now();
@@ -152,8 +119,8 @@ static void compare(const workload *w, uint64_t batch, size_t size, const uint32
 }
 
 int main(int argc, char **argv) {
-    uint32_t threads[MOST] = {1, 2};
-    size_t size = (argc > 1 ? strtoul(argv[1], NULL, 10) : 200) << 20, count = 2;
+    uint32_t threads[MOST] = {2};
+    size_t size = (argc > 1 ? strtoul(argv[1], NULL, 10) : 200) << 20, count = 1;
     for (int i = 2; i < argc && i - 2 < MOST; i++) {
         threads[i - 2] = (uint32_t)strtoul(argv[i], NULL, 10);
         count = (size_t)i - 1;

@@ -6,8 +6,8 @@
  * Conventions, stated once:
  *
  * 1. Names. Functions and types begin with tfw_, values with TFW_. A function without an opaque
- *    object among its arguments is pure: it depends on its arguments alone (tfw_read_at, tfw_walk,
- *    tfw_fetch and tfw_read_ahead also on the file). Four are not pure: tfw_free gives memory back;
+ *    object among its arguments is pure: it depends on its arguments alone (tfw_read_at, tfw_walk
+ *    and tfw_fetch also on the file). Four are not pure: tfw_free gives memory back;
  *    tfw_crc32c_select sets the kernel, tfw_crc32c_kernel says which one is set, and
  *    tfw_crc32c_kernel_name what this machine can run. They too serve any number of threads.
  * 2. Results. An int result is a status: TFW_OK is 0, positive values are ordinary outcomes
@@ -47,7 +47,7 @@
  *    they are, since they lie in arrays or in others: members that are reserved are to be 0.
  *
  * Records (bytes <-> spans) and examples (spans <-> columns) never call each other; they meet in
- * tfw_span, and tfw_read_columns and tfw_read_unit call both. The text between the CDEF marks is
+ * tfw_span, and a tfw_pipeline calls both. The text between the CDEF marks is
  * also what cffi reads, so it holds no preprocessor line but integer constants.
  */
 #ifndef TFWIRE_H
@@ -613,65 +613,7 @@ TFW_API int tfw_survey_add(tfw_survey *survey, const uint8_t *data, size_t data_
 TFW_API size_t tfw_survey_count(const tfw_survey *survey);
 TFW_API void tfw_survey_get(const tfw_survey *survey, size_t i, tfw_feature_survey *out_feature);
 
-/* ---- Files to columns ------------------------------------------------------------------------
- * A stretch is records that lie without gaps in a file, and the memory through which they pass. */
-typedef struct tfw_stretch {
-    size_t size;              /* sizeof(tfw_stretch) */
-    int32_t fd;               /* as of tfw_reader_options; -1: the buffer holds all */
-    uint32_t flags;           /* TFW_NO_DATA_CRC */
-    uint64_t max_record_size; /* 0: no limit */
-    uint64_t offset;          /* in the file: where the next record begins */
-    uint64_t stop;            /* in the file: nothing from there on is read */
-    uint8_t *buffer;
-    size_t capacity; /* with a file TFW_HEADER_SIZE or more; some 300 KiB serve best */
-    size_t begin;    /* of what the buffer holds of the file, from offset on */
-    size_t end;
-} tfw_stretch;
-
-/* Reads at most max_records whole records to the buffer, after those that it holds, and verifies
- * their headers; *out_count of them. The buffer keeps them all: capacity limits what is read.
- * TFW_OK: max_records. TFW_END: the file ends there. TFW_NEED_SPACE: the buffer is full.
- * TFW_E_LENGTH_CRC, TFW_E_TOO_LARGE, TFW_E_TRUNCATED, TFW_E_IO: the next one cannot be read;
- * error->record is *out_count, error->offset in the file. */
-TFW_API int tfw_read_ahead(tfw_stretch *stretch, size_t max_records, size_t *out_count,
-                           tfw_error *error);
-
-/* Reads, verifies and parses at most max_records records, as tfw_parse, or with TFW_SEQUENCE as
- * tfw_parse_sequence, and goes past them. Flags: TFW_SEQUENCE, TFW_EMPTY_IS_MISSING, TFW_SINGLE.
- * *out_done were appended, and added to the tally (may be NULL), also on failure.
- * TFW_OK: max_records. TFW_END: the stretch ends there. TFW_NEED_SPACE: the next record takes
- * error->expected bytes, more than the buffer has. TFW_E_LENGTH_CRC, TFW_E_DATA_CRC,
- * TFW_E_TOO_LARGE, TFW_E_TRUNCATED: it is damaged, error->offset in the file. What tfw_parse
- * reports: it does not fit, and lies whole at begin. error->record is *out_done.
- * REQUIRES: bound columns have room. */
-TFW_API int tfw_read_columns(tfw_columns *context, tfw_columns *lists, tfw_stretch *stretch,
-                             size_t max_records, unsigned flags, tfw_tally *tally,
-                             size_t *out_done, tfw_error *error);
-
-/* The columns of a unit, and what tfw_columns_begin and tfw_columns_finish take and give. */
-typedef struct tfw_part {
-    size_t size;          /* sizeof(tfw_part) */
-    tfw_columns *columns; /* NULL: none wanted; no other member counts */
-    void **memory;
-    size_t *sizes;
-    size_t capacity;
-    uint8_t *lent;
-    tfw_column *finished;
-} tfw_part;
-
-/* Flags of tfw_read_unit alone, beside those of tfw_read_columns. */
-enum tfw_unit_flags {
-    TFW_BEGIN = 32, /* tfw_columns_begin before reading */
-    TFW_FINISH = 64 /* tfw_columns_finish after TFW_OK */
-};
-
-/* tfw_read_columns from memory for columns to finished columns, in one call. Where the arguments
- * are refused, the columns and the memory stay as they were. Where beginning fails, nothing is
- * read. If finishing fails, which only TFW_E_MEMORY can be the reason for, the records were
- * appended and no column was taken. */
-TFW_API int tfw_read_unit(const tfw_part *context, const tfw_part *lists, tfw_stretch *stretch,
-                          size_t max_records, unsigned flags, tfw_tally *tally, size_t *out_done,
-                          tfw_error *error);
+/* ---- Padding -------------------------------------------------------------------------------- */
 
 /* Pads rows of different lengths to the same width: row i of out is values [splits[i],
  * splits[i + 1]) and then copies of the padding, width values in all.

@@ -9,6 +9,7 @@
  */
 #define _GNU_SOURCE
 
+#include "files/read_columns.h"
 #include "python/decode.h"
 #include "workloads.h"
 
@@ -82,19 +83,11 @@ static void parse(workload *w) {
 
 /* From a file, by pieces: what parsing and scanning take, and little more. */
 static void read_columns(workload *w) {
-    tfw_stretch stretch = {.size = sizeof stretch, .fd = fileno(record_file), .stop = UINT64_MAX,
-                           .buffer = out, .capacity = 1 << 20};
-    size_t done;
+    tfwi_stretch stretch = {.fd = fileno(record_file), .stop = UINT64_MAX, .buffer = out,
+                            .capacity = 1 << 20};
+    tfwi_reading reading = {.s = &stretch, .context = w->columns};
     tfw_columns_clear(w->columns);
-    expect(TFW_OK, tfw_read_columns(w->columns, NULL, &stretch, RECORDS, 0, NULL, &done, NULL));
-}
-
-static void read_ahead(workload *w) {
-    tfw_stretch stretch = {.size = sizeof stretch, .fd = fileno(record_file), .stop = UINT64_MAX,
-                           .buffer = out, .capacity = 1 << 20};
-    size_t found;
-    (void)w;
-    expect(TFW_OK, tfw_read_ahead(&stretch, RECORDS, &found, NULL));
+    expect(TFW_OK, tfwi_read_records(&reading, RECORDS, NULL));
 }
 
 static void parse_one(workload *w) {
@@ -180,7 +173,6 @@ static void count_records(workload *w) {
     count("frame", RECORDS, frame, w);
     count("index walk", RECORDS, walk, w);
     count("fetch in file order", RECORDS, fetch, w);
-    count("read ahead", RECORDS, read_ahead, w);
     count("read columns", RECORDS, read_columns, w);
     fclose(record_file);
 }

@@ -11,12 +11,25 @@
 typedef TFWI_ARRAY(uint64_t) tfwi_offsets;
 typedef TFWI_ARRAY(tfw_span) tfwi_spans;
 
+/* Records that lie without gaps in a file, and the memory through which they pass. */
+typedef struct tfwi_stretch {
+    int32_t fd;
+    uint32_t flags;           /* TFW_NO_DATA_CRC */
+    uint64_t max_record_size; /* 0: no limit */
+    uint64_t offset;          /* in the file: where the next record begins */
+    uint64_t stop;            /* in the file: nothing from there on is read */
+    uint8_t *buffer;
+    size_t capacity; /* TFW_HEADER_SIZE or more; some 300 KiB serve best */
+    size_t begin;    /* of what the buffer holds of the file, from offset on */
+    size_t end;
+} tfwi_stretch;
+
 /* What becomes of the records of a stretch, each where it is not NULL. */
 typedef struct tfwi_reading {
-    tfw_stretch *s;
+    tfwi_stretch *s;
     tfw_columns *context; /* neither, and no TFW_SEQUENCE: the records are verified only */
     tfw_columns *lists;
-    unsigned flags; /* of tfw_read_columns */
+    unsigned flags; /* TFW_SEQUENCE: as tfw_parse_sequence, with those of tfw_parse */
     tfw_tally *tally;
     uint64_t *lengths;     /* of the shortest and the longest */
     tfwi_offsets *offsets; /* where each begins in the file */
@@ -27,13 +40,19 @@ typedef struct tfwi_reading {
     size_t done;
 } tfwi_reading;
 
-/* As tfw_read_columns, up to max_records done. With spans TFW_NEED_SPACE also says that the buffer
- * is full. TFW_NEED_INPUT: it was stopped. REQUIRES: the stretch and the flags are valid. */
+/* Reads, verifies and parses records, up to max_records done, and goes past them; those done were
+ * appended and noted, also on failure.
+ * TFW_OK: max_records. TFW_END: the stretch ends there. TFW_NEED_INPUT: it was stopped.
+ * TFW_NEED_SPACE: the next record takes error->expected bytes, more than the buffer has; with
+ * spans, more than it has left. TFW_E_LENGTH_CRC, TFW_E_DATA_CRC, TFW_E_TOO_LARGE,
+ * TFW_E_TRUNCATED: it is damaged, error->offset in the file. What tfw_parse reports: it does not
+ * fit, and lies whole at begin. error->record is how many are done.
+ * REQUIRES: the stretch and the flags are valid; bound columns have room. */
 int tfwi_read_records(tfwi_reading *r, size_t max_records, tfw_error *error);
 
 /* Reports that the file ends within the record at begin, which takes needed bytes and of which
  * there are so many. */
-int tfwi_report_cut(const tfw_stretch *s, uint64_t needed, uint64_t there, size_t record,
+int tfwi_report_cut(const tfwi_stretch *s, uint64_t needed, uint64_t there, size_t record,
                     tfw_error *error);
 
 #endif /* TFWIRE_READ_COLUMNS_H */

@@ -96,7 +96,6 @@ static bool init_pipeline(tfw_pipeline *p, const tfw_pipeline_options *o) {
     }
     for (size_t i = 0; i < p->num_threads; i++) {
         p->workers[i].pipeline = p;
-        p->workers[i].stretch.size = sizeof p->workers[i].stretch;
     }
     const bool absent = (o->flags & TFW_PIPELINE_NOTE_ABSENT) != 0;
     for (int i = 0; i < 2; i++) {

@@ -103,7 +103,7 @@ enum { TFWI_MOST_PATHS = INT32_MAX };
 typedef struct tfwi_worker {
     struct tfw_pipeline *pipeline;
     tfwi_thread thread;
-    tfw_stretch stretch;
+    tfwi_stretch stretch;
     uint64_t serial; /* of the source that the stretch is of; 0: none */
     TFWI_ARRAY(int64_t) offsets; /* of headers that were walked over */
     TFWI_ARRAY(tfwi_wanted) wanted; /* the rows of an order */

@@ -42,7 +42,7 @@ typedef struct part {
  * order, where one thread reads them all. */
 static void move_stretch(tfwi_worker *w, const tfwi_source *source, uint64_t offset,
                          uint64_t limit) {
-    tfw_stretch *s = &w->stretch;
+    tfwi_stretch *s = &w->stretch;
     if (w->serial != source->serial || s->offset != offset) {
         s->begin = s->end = 0;
     }
@@ -55,13 +55,13 @@ static void move_stretch(tfwi_worker *w, const tfwi_source *source, uint64_t off
 }
 
 /* For records that stay in the block, after those that it holds. */
-static tfw_stretch stretch_of_block(const part *q) {
-    return (tfw_stretch){.size = sizeof(tfw_stretch), .fd = q->source->fd, .offset = q->at->offset,
-                         .buffer = q->block->data, .capacity = q->block->capacity,
-                         .begin = q->block->end, .end = q->block->end};
+static tfwi_stretch stretch_of_block(const part *q) {
+    return (tfwi_stretch){.fd = q->source->fd, .offset = q->at->offset, .buffer = q->block->data,
+                          .capacity = q->block->capacity, .begin = q->block->end,
+                          .end = q->block->end};
 }
 
-static bool grow_buffer(const tfw_pipeline *p, tfw_stretch *s, uint64_t capacity) {
+static bool grow_buffer(const tfw_pipeline *p, tfwi_stretch *s, uint64_t capacity) {
     tfwi_bytes buffer = {.of = s->buffer, .capacity = s->capacity,
                          .hint = p->mode == TFW_PIPELINE_VERIFY ? PASSED + BUFFER : BUFFER};
     const bool done = TFWI_RESERVE(buffer, capacity);
@@ -72,7 +72,7 @@ static bool grow_buffer(const tfw_pipeline *p, tfw_stretch *s, uint64_t capacity
 
 /* Makes room for the next record, which takes needed bytes as far as known. TFW_END: that is too
  * much for a guess. */
-static int make_room(const part *q, tfw_stretch *s, uint64_t needed, tfw_error *error) {
+static int make_room(const part *q, tfwi_stretch *s, uint64_t needed, tfw_error *error) {
     uint64_t size = 0;
     if (needed > q->longest) {
         return TFW_END;
@@ -95,7 +95,7 @@ static int make_room(const part *q, tfw_stretch *s, uint64_t needed, tfw_error *
 /* Reads on until the part ends. A record that begins before the limit is read to its end: then the
  * stop moves there, for this record alone. TFW_END: the next one is too long for a guess. */
 static int read_to_limit(const part *q, tfwi_reading *reading, tfw_error *error) {
-    tfw_stretch *s = reading->s;
+    tfwi_stretch *s = reading->s;
     const size_t first = reading->done;
     size_t most = q->most < SIZE_MAX - first ? first + q->most : SIZE_MAX;
     int status = TFW_OK;
@@ -123,7 +123,7 @@ static int read_to_limit(const part *q, tfwi_reading *reading, tfw_error *error)
 
 /* Notes what follows the record at fault. Damage hides that; one that does not fit lies whole at
  * begin. */
-static void note_fault(const part *q, const tfw_stretch *s, int status) {
+static void note_fault(const part *q, const tfwi_stretch *s, int status) {
     tfwi_range *r = q->range;
     r->next = (tfw_place){.file = q->at->file};
     if (status <= TFW_E_WIRE) {
@@ -137,7 +137,7 @@ static void note_fault(const part *q, const tfw_stretch *s, int status) {
     }
 }
 
-static int read_part_with(const part *q, tfw_stretch *s, tfwi_run *run, tfwi_bytes *first,
+static int read_part_with(const part *q, tfwi_stretch *s, tfwi_run *run, tfwi_bytes *first,
                           tfw_error *error) {
     const tfw_pipeline *p = q->p;
     tfwi_block *block = q->block;
@@ -241,7 +241,7 @@ static int read_part(tfwi_worker *w, const part *q, tfw_error *error) {
     } else if (q->p->mode == TFW_PIPELINE_VERIFY) {
         status = verify_part(w, q, &run, error);
     } else if (q->p->mode == TFW_PIPELINE_SPANS) {
-        tfw_stretch s = stretch_of_block(q);
+        tfwi_stretch s = stretch_of_block(q);
         status = read_part_with(q, &s, &run, NULL, error);
         block->data = s.buffer;
         block->capacity = s.capacity;
@@ -310,7 +310,7 @@ static bool find_header(const tfw_pipeline *p, const tfwi_worker *w, const tfwi_
 static bool guess_begin(const tfw_pipeline *p, tfwi_worker *w, const tfwi_segment *segment,
                         uint64_t *out_begin) {
     const tfwi_source *source = segment->source;
-    tfw_stretch *s = &w->stretch;
+    tfwi_stretch *s = &w->stretch;
     size_t candidates = 0, peek = p->mode == TFW_PIPELINE_OFFSETS ? FIRST_PEEK : PEEK;
     uint64_t base = segment->from;
     w->serial = 0;

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* tfw_read_columns, tfw_read_unit and tfw_read_ahead: what they make of a file is what a plain walk,
- * tfw_parse of each record and tfw_tally_block make of it, whatever the buffer, the steps and the
- * reads. */
+/* tfwi_read_records, which the pipelines run: what it makes of a file is what a plain walk, tfw_parse
+ * of each record and tfw_tally_block make of it, whatever the buffer, the steps and the reads. */
 #include "common/script.h"
 
 #include "common/table.h"
+#include "files/read_columns.h"
 
 enum { MOST_RECORDS = SCRIPT_LIMIT / TFWI_FRAME_SIZE + 1 };
 
@@ -31,7 +31,7 @@ static size_t model_columns(table *t, const file *f, uint64_t limit, unsigned sc
 }
 
 /* A buffer of just its size, which grows when it has to. */
-static void grow(tfw_stretch *s, size_t capacity) {
+static void grow(tfwi_stretch *s, size_t capacity) {
     uint8_t *larger = fuzz_alloc(capacity);
     if (s->end != 0) {
         memcpy(larger, s->buffer, s->end);
@@ -41,36 +41,15 @@ static void grow(tfw_stretch *s, size_t capacity) {
     s->capacity = capacity;
 }
 
-/* The number of records found by their headers lies where the walk over headers says. */
-static void check_ahead(const file *f, tfw_stretch s, size_t most) {
-    size_t count, at = 0;
-    int status = tfw_read_ahead(&s, most, &count, NULL);
-    CHECK(count <= most && (status != TFW_OK || count == most));
-    for (size_t i = 0; i < count; i++) {
-        const uint64_t limit = script_model_limit(s.max_record_size);
-        CHECK_EQ(TFW_OK, model_check(f, at, limit, TFW_NO_DATA_CRC));
-        at = check_failures == 0 ? at + (size_t)tfwi_load64(f->data + at) + TFWI_FRAME_SIZE : at;
-    }
-    CHECK_EQ(at, s.end);
-    CHECK(check_failures != 0 || at == 0 || memcmp(f->data, s.buffer, at) == 0);
-    CHECK(status != TFW_END || at == f->len);
-    if (status < 0) {
-        CHECK_EQ(status, model_check(f, at, script_model_limit(s.max_record_size),
-                                     TFW_NO_DATA_CRC));
-    }
-}
-
-/* unit: by tfw_read_unit, which neither begins nor finishes. */
-static int read_stretch(table *t, tfw_stretch *s, size_t step, unsigned flags, bool unit,
-                        tfw_tally *tally, size_t *out_count) {
-    const tfw_part part = {.size = sizeof(tfw_part), .columns = t->columns}, none = {.columns = NULL};
+static int read_stretch(table *t, tfwi_stretch *s, size_t step, unsigned flags, tfw_tally *tally,
+                        size_t *out_count) {
     int status = TFW_OK;
     *out_count = 0;
     while (status == TFW_OK || status == TFW_NEED_SPACE || status == TFW_E_MEMORY) {
-        size_t done = 0;
         tfw_error error = {.status = TFW_OK};
-        status = unit ? tfw_read_unit(&part, &none, s, step, flags, tally, &done, &error)
-                      : tfw_read_columns(t->columns, NULL, s, step, flags, tally, &done, &error);
+        tfwi_reading reading = {.s = s, .context = t->columns, .flags = flags, .tally = tally};
+        status = tfwi_read_records(&reading, step, &error);
+        const size_t done = reading.done;
         CHECK(done <= step && (status != TFW_OK || done == step));
         *out_count += done;
         CHECK(status >= 0 || error.record == (int64_t)done || status == TFW_E_MEMORY);
@@ -107,13 +86,12 @@ static void run(input *in) {
     int status, expected_status;
     size_t records = model_columns(&expected, &f, limit, scan_flags, flags, &end,
                                    &expected_status);
-    tfw_stretch stretch = {.size = sizeof stretch, .fd = fd, .flags = scan_flags,
-                           .max_record_size = limit, .stop = UINT64_MAX,
-                           .buffer = fuzz_alloc(capacity), .capacity = capacity};
+    tfwi_stretch stretch = {.fd = fd, .flags = scan_flags, .max_record_size = limit,
+                            .stop = UINT64_MAX, .buffer = fuzz_alloc(capacity),
+                            .capacity = capacity};
     tfw_tally tally = {0}, plain = {0};
-    check_ahead(&f, stretch, step);
     tfwi_test_fail_allocation = failing;
-    status = read_stretch(&found, &stretch, step, flags, (choice & 64) != 0, &tally, &count);
+    status = read_stretch(&found, &stretch, step, flags, &tally, &count);
     tfwi_test_fail_allocation = -1;
     CHECK_EQ(expected_status, status);
     CHECK_EQ(records, count);

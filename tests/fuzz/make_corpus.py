@@ -212,7 +212,7 @@ def read_columns_seeds() -> Seeds:
         (0, 200, 4000, 0),
         (32, 0, 0, 0),
         (4 | 32, 2, 150, 0),
-        (8 | 2 | 64, 6, 64, 0),
+        (8 | 2, 6, 64, 0),
         (1, 200, 4000, 3),
     ):
         start = struct.pack("<BBHB", choice, step, capacity, failing) + variable
@@ -237,22 +237,6 @@ def unit_seeds(start: bytes, choice: int) -> Seeds:
     yield f"records-{choice}", start + good * 2
     yield f"misfit-{choice}", start + good + record(b"\xff") + good
     yield f"wrapped-{choice}", start + (good + bytes([WRAP])) * 2 + good
-
-
-def thread_seeds() -> Seeds:
-    """Two to four threads; units of 1, 3 and 256 records, kept or read again by short reads."""
-    for choice, how, step, capacity, lent in (
-        (0, 0, 0, 4000, 0),
-        (2 | 16, 1 | 4, 2, 300, 0xFF),
-        (8, 2 | 4 | 8, 0, 2500, 5),
-        (4, 1, 255, 4000, 0),
-    ):
-        yield from unit_seeds(struct.pack("<BBBHB", choice, how, step, capacity, lent), choice)
-    for name, features in SPECS.items():
-        for choice, message in ((0, USUAL), (4, SEQUENCES["usual"])):
-            start = struct.pack("<BBBHB", choice, 2 | 4, 1, 1000, 0x2A)
-            both = specs(features) + specs(features)
-            yield f"specs-{name}-{choice}", start + both + record(message) * 6
 
 
 def pipeline_seeds() -> Seeds:
@@ -409,7 +393,6 @@ if __name__ == "__main__":
     write("sequence", sequence_seeds())
     write("columns", column_seeds())
     write("read_columns", read_columns_seeds())
-    write("threads", thread_seeds())
     write("pipeline", pipeline_seeds())
     write("schema", schema_seeds())
     write("pad", pad_seeds())

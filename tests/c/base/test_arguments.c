@@ -84,44 +84,6 @@ static int parse_sequence_with(unsigned flags) {
     return status;
 }
 
-/* The framed record, as an Example or not, through a buffer of its size. */
-static int read_with(unsigned flags, unsigned scan_flags, bool as_unit) {
-    table t;
-    blob message = example();
-    uint8_t *data = malloc(message.len + TFWI_FRAME_SIZE);
-    const tfw_span span = {TFW_HEADER_SIZE, message.len};
-    size_t done;
-    memcpy(data + TFW_HEADER_SIZE, message.data, message.len);
-    CHECK_EQ(TFW_OK, tfw_frame(data, message.len + TFWI_FRAME_SIZE, &span, 1, NULL));
-    tfw_stretch s = {.size = sizeof s, .fd = -1, .flags = scan_flags, .buffer = data,
-                     .capacity = message.len + TFWI_FRAME_SIZE,
-                     .end = message.len + TFWI_FRAME_SIZE};
-    table_open(&t);
-    tfw_column finished[3] = {{0}};
-    void *memory[3] = {&t.number, NULL, NULL};
-    const tfw_part context = {.size = sizeof context, .columns = t.columns,
-                              .memory = memory, .capacity = 1,
-                              .sizes = (size_t[2]){0}, .lent = (uint8_t[2]){0},
-                              .finished = finished};
-    const tfw_part lists = {.size = sizeof lists, .columns = t.lists, .memory = memory + 2,
-                            .sizes = (size_t[1]){0},
-                            .lent = (uint8_t[1]){0}, .finished = finished + 2};
-    int status = as_unit
-                     ? tfw_read_unit(&context, &lists, &s, 1, flags, NULL, &done, NULL)
-                     : tfw_read_columns(t.columns, t.lists, &s, 1, flags, NULL, &done, NULL);
-    CHECK_EQ(status == TFW_OK, done);
-    for (size_t i = 0; i < COUNT(finished); i++) {
-        free_column(&finished[i]);
-    }
-    table_close(&t);
-    free(data);
-    return status;
-}
-
-static int read_columns_with(unsigned flags) { return read_with(flags, 0, false); }
-static int read_unit_with(unsigned flags) { return read_with(flags, 0, true); }
-static int stretch_with(unsigned flags) { return read_with(0, flags, false); }
-
 static int survey_with(unsigned flags) {
     blob message = example();
     uint8_t *data = exactly(message.data, message.len);
@@ -148,10 +110,6 @@ static void unknown_flags_are_refused(void) {
         {columns_with, TFW_FEATURE_LISTS | TFW_OWN_NUMBERS | TFW_NOTE_ABSENT},
         {parse_with, TFW_EMPTY_IS_MISSING | TFW_SINGLE | TFW_ADDRESSES},
         {parse_sequence_with, TFW_EMPTY_IS_MISSING | TFW_SINGLE | TFW_ADDRESSES},
-        {read_columns_with, TFW_EMPTY_IS_MISSING | TFW_SINGLE | TFW_SEQUENCE},
-        {read_unit_with,
-         TFW_EMPTY_IS_MISSING | TFW_SINGLE | TFW_SEQUENCE | TFW_BEGIN | TFW_FINISH},
-        {stretch_with, TFW_NO_DATA_CRC},
         {survey_with, TFW_SEQUENCE | TFW_ADDRESSES},
     };
     for (size_t i = 0; i < COUNT(functions); i++) {

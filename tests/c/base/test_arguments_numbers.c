@@ -139,103 +139,6 @@ static void walks_at_the_edges(void) {
     free(data);
 }
 
-static void stretches_at_the_edges(void) {
-    int fd = unnamed_file();
-    uint8_t *data = framed_record();
-    table t;
-    size_t count;
-    CHECK_EQ(FRAMED, write(fd, data, FRAMED));
-    table_open(&t);
-    CHECK_EQ(TFW_E_ARGUMENT, tfw_read_ahead(NULL, 1, &count, NULL));
-    CHECK_EQ(TFW_E_ARGUMENT, tfw_read_columns(t.columns, NULL, NULL, 1, 0, NULL, &count, NULL));
-    FOR_EDGES(i) {
-        FOR_EDGES(k) {
-            const tfw_stretch s = {.size = sizeof s, .fd = fd, .offset = EDGES[i],
-                                   .stop = EDGES[k], .buffer = malloc(FRAMED), .capacity = FRAMED};
-            tfw_stretch other = s;
-            int status = tfw_read_ahead(&other, size_edge(k), &count, NULL);
-            CHECK(count <= 1 && (count == 0) == (other.end == 0));
-            CHECK(EDGES[i] <= FRAMED || EDGES[k] == 0 || status == TFW_END);
-            other = s;
-            status = tfw_read_columns(t.columns, NULL, &other, size_edge(k), 0, NULL, &count,
-                                      NULL);
-            CHECK_EQ(0, count); /* it is no Example */
-            CHECK(EDGES[i] <= FRAMED || EDGES[k] == 0 || status == TFW_END);
-            other = (tfw_stretch){.size = sizeof s, .fd = -1, .begin = size_edge(i),
-                                  .end = size_edge(k), .capacity = 0};
-            status = tfw_read_columns(t.columns, NULL, &other, 1, 0, NULL, &count, NULL);
-            const bool empty = EDGES[i] == 0 && EDGES[k] == 0;
-            CHECK_EQ(empty ? TFW_END : TFW_E_ARGUMENT, status);
-            CHECK_EQ(empty ? TFW_NEED_SPACE : TFW_E_ARGUMENT,
-                     tfw_read_ahead(&other, 1, &count, NULL));
-            other.size = size_edge(i);
-            other.begin = 1;
-            CHECK_EQ(TFW_E_ARGUMENT, tfw_read_ahead(&other, 1, &count, NULL));
-            free(s.buffer);
-        }
-    }
-    CHECK_EQ(TFW_E_ARGUMENT, tfw_read_columns(NULL, NULL, NULL, 1, 0, NULL, &count, NULL));
-    const tfw_part none = {0};
-    for (unsigned flags = 0; flags <= 3 * TFW_BEGIN; flags += TFW_BEGIN) {
-        CHECK_EQ(TFW_E_ARGUMENT, tfw_read_unit(&none, &none, NULL, 1, flags, NULL, &count, NULL));
-    }
-    table_close(&t);
-    close(fd);
-    free(data);
-}
-
-/* Beginning forgets all records and takes memory: not in a call that is refused. */
-static void a_refused_unit_begins_nothing(void) {
-    uint8_t buffer[FRAMED];
-    const tfw_stretch good = {.size = sizeof good, .fd = -1, .buffer = buffer,
-                              .capacity = sizeof buffer};
-    tfw_stretch wrong[3] = {good, good, good};
-    blob message = example();
-    const tfw_span span = {0, message.len};
-    void *memory[2] = {NULL, malloc(8)}, *list_memory[1] = {malloc(8)};
-    size_t sizes[2] = {8, 8};
-    uint8_t lent[2] = {0};
-    tfw_column finished[2];
-    size_t done = 9;
-    table t;
-    table_open(&t);
-    memory[0] = &t.number;
-    wrong[0].size = 1;
-    wrong[1].begin = 1;
-    wrong[2].flags = 2;
-    const tfw_part context = {sizeof(tfw_part), t.columns, memory, sizes, 1, lent, finished};
-    const tfw_part lists = {sizeof(tfw_part), t.lists, list_memory, sizes, 1, lent, finished};
-    const tfw_part none = {0};
-    const struct {
-        const tfw_part *context, *lists;
-        tfw_stretch *stretch;
-        unsigned flags;
-    } calls[] = {
-        {&context, &lists, NULL, TFW_SEQUENCE},
-        {&context, &lists, &wrong[0], TFW_SEQUENCE},
-        {&context, &lists, &wrong[1], TFW_SEQUENCE},
-        {&context, &lists, &wrong[2], TFW_SEQUENCE},
-        {&context, &lists, (tfw_stretch *)&good, TFW_SEQUENCE | TFW_ADDRESSES},
-        {&none, &lists, (tfw_stretch *)&good, 0},
-        {&lists, &none, (tfw_stretch *)&good, 0},
-        {&lists, &context, (tfw_stretch *)&good, TFW_SEQUENCE},
-    };
-    CHECK_EQ(TFW_OK, tfw_parse_sequence(t.columns, t.lists, message.data, message.len, &span, 1, 0,
-                                        NULL, NULL));
-    for (size_t i = 0; i < sizeof calls / sizeof calls[0]; i++) {
-        CHECK_EQ(TFW_E_ARGUMENT,
-                 tfw_read_unit(calls[i].context, calls[i].lists, calls[i].stretch, 1,
-                               calls[i].flags | TFW_BEGIN | TFW_FINISH, NULL, &done, NULL));
-        CHECK_EQ(0, done);
-        CHECK(tfw_columns_records(t.columns) == 1 && tfw_columns_records(t.lists) == 1);
-        CHECK(memory[1] != NULL && list_memory[0] != NULL);
-    }
-    free(memory[1]);
-    free(list_memory[0]);
-    table_close(&t);
-    blobs_free();
-}
-
 static void columns_at_the_edges(void) {
     table t;
     tfw_column column;
@@ -379,8 +282,6 @@ int main(void) {
     RUN(readers_at_the_edges);
     RUN(fed_readers_at_the_edges);
     RUN(walks_at_the_edges);
-    RUN(stretches_at_the_edges);
-    RUN(a_refused_unit_begins_nothing);
     RUN(columns_at_the_edges);
     RUN(features_at_the_edges);
     RUN(inputs_at_the_edges);

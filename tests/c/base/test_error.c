@@ -142,31 +142,6 @@ static int fetch_from(size_t capacity, tfw_error *error) {
 static int fetch(tfw_error *error) { return fetch_from(sizeof buffer, error); }
 static int fetch_into_nothing(tfw_error *error) { return fetch_from(3, error); }
 
-static int read_ahead_into(size_t capacity, tfw_error *error) {
-    tfw_stretch s = {.size = sizeof s, .fd = file_open(&records), .stop = UINT64_MAX,
-                     .buffer = buffer, .capacity = capacity};
-    int status = tfw_read_ahead(&s, SIZE_MAX, &count, error);
-    CHECK(status >= 0 || error == NULL || (error->record == 3 && error->text[0] != '\0' &&
-                                           error->offset == (int64_t)records.ends[2]));
-    close(s.fd);
-    return status;
-}
-
-static int read_ahead(tfw_error *error) { return read_ahead_into(sizeof buffer, error); }
-static int read_ahead_a_little(tfw_error *error) { return read_ahead_into(50, error); }
-
-/* Columns of no features take any Example, and nothing else. */
-static int read_columns(tfw_error *error) {
-    table t;
-    tfw_stretch s = {.size = sizeof s, .fd = file_open(&records), .stop = UINT64_MAX,
-                     .buffer = buffer, .capacity = sizeof buffer};
-    table_open(&t);
-    int status = tfw_read_columns(NULL, NULL, &s, SIZE_MAX, TFW_SEQUENCE, NULL, &count, error);
-    table_close(&t);
-    close(s.fd);
-    return status;
-}
-
 static int tally(tfw_error *error) {
     tfw_tally sum = {0};
     return tfw_tally_block(&sum, records.data, records.len, 0, error);
@@ -196,8 +171,7 @@ static void test_errors_are_written_by_failures_and_by_what_says_so(void) {
         bool says_so;
     } calls[] = {{scan, true},           {correct_first, true},       {correct_last, true},
                  {walk, false},          {read_all_records, false},   {feed_nothing, false},
-                 {fetch, true},          {fetch_into_nothing, true},  {read_ahead, false},
-                 {tally, false},         {read_ahead_a_little, false}, {read_columns, true}};
+                 {fetch, true},          {fetch_into_nothing, true},  {tally, false}};
     size_t met[3] = {0}; /* success, other outcomes, failures */
     for (tail what = WHOLE; what < NUM_TAILS; what++) {
         make_records(what);
@@ -236,16 +210,6 @@ static void test_structs_of_another_size_are_refused(void) {
     tfw_reader_free(reader);
     options.size += 8;
     CHECK_EQ(TFW_E_ARGUMENT, tfw_reader_create(&options, &reader, &error));
-    table t;
-    table_open(&t);
-    const tfw_part part = {.columns = t.columns}, none = {0};
-    tfw_stretch s = {.size = sizeof s, .fd = options.fd, .stop = UINT64_MAX, .buffer = buffer,
-                     .capacity = sizeof buffer};
-    CHECK_EQ(TFW_E_ARGUMENT, tfw_read_unit(&part, &none, &s, 1, 0, NULL, &count, &error));
-    CHECK_EQ(TFW_E_ARGUMENT, tfw_read_unit(&none, &part, &s, 1, TFW_SEQUENCE, NULL, &count, NULL));
-    s.size--;
-    CHECK_EQ(TFW_E_ARGUMENT, tfw_read_ahead(&s, 1, &count, &error));
-    table_close(&t);
     close(options.fd);
     free(records.data);
 }

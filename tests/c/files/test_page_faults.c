@@ -4,6 +4,8 @@
 #include "columns.h"
 #include "records.h"
 
+#include "files/read_columns.h"
+
 #ifndef _WIN32
 #include <sys/resource.h>
 
@@ -71,30 +73,36 @@ static tfw_columns *columns_of(const shape *s, tfw_schema **out_schema) {
 
 /* Reads the unit of the file again and again; returns the page faults of all rounds but the first
  * ones. */
-static long read_steadily(const shape *s, tfw_stretch *stretch, const tfw_part *part) {
-    const tfw_part none = {0};
+static long read_steadily(const shape *s, tfwi_stretch *stretch, tfw_columns *columns) {
     const bool lists = (s->flags & TFW_FEATURE_LISTS) != 0;
-    const unsigned flags = TFW_BEGIN | TFW_FINISH | (lists ? TFW_SEQUENCE : 0);
-    tfw_column *column = part->finished;
+    const uint8_t lent[1] = {s->lent};
+    void *memory[1] = {NULL};
+    size_t sizes[1] = {0};
+    tfw_column finished, *column = &finished;
     long before = 0;
     for (size_t i = 0; i < ROUNDS; i++) {
-        size_t done;
+        tfwi_reading reading = {.s = stretch, .context = lists ? NULL : columns,
+                                .lists = lists ? columns : NULL,
+                                .flags = lists ? TFW_SEQUENCE : 0};
         if (i == ROUNDS / 4) {
             before = faults();
         }
         stretch->offset = stretch->begin = stretch->end = 0;
-        CHECK_EQ(TFW_OK, tfw_read_unit(lists ? &none : part, lists ? part : &none, stretch,
-                                       s->records, flags, NULL, &done, NULL));
+        CHECK_EQ(TFW_OK, tfw_columns_begin(columns, memory, sizes, s->records, NULL));
+        CHECK_EQ(TFW_OK, tfwi_read_records(&reading, s->records, NULL));
+        CHECK_EQ(TFW_OK, tfw_columns_finish(columns, lent, column, NULL));
         CHECK_EQ(s->records * s->record_bytes, column->byte_count);
-        CHECK(part->memory[0] == NULL);
+        CHECK(memory[0] == NULL);
         if (!s->lent) {
-            part->memory[0] = column->values;
-            part->sizes[0] = (size_t)column->capacity;
+            memory[0] = column->values;
+            sizes[0] = (size_t)column->capacity;
             column->values = NULL;
             free_column(column);
         }
     }
-    return faults() - before;
+    before = faults() - before;
+    tfw_free(memory[0]);
+    return before;
 }
 
 static void check_steady(shape s) {
@@ -102,15 +110,9 @@ static void check_steady(shape s) {
     int fd = file_open(&f);
     tfw_schema *schema;
     tfw_columns *columns = columns_of(&s, &schema);
-    void *memory[1] = {NULL};
-    size_t sizes[1] = {0};
-    uint8_t lent[1] = {s.lent};
-    tfw_column finished[1];
-    const tfw_part part = {sizeof(tfw_part), columns, memory, sizes, s.records, lent, finished};
-    tfw_stretch stretch = {.size = sizeof stretch, .fd = fd, .stop = UINT64_MAX,
-                           .buffer = malloc(1 << 20), .capacity = 1 << 20};
-    CHECK(read_steadily(&s, &stretch, &part) < TOO_MANY_FAULTS);
-    tfw_free(memory[0]);
+    tfwi_stretch stretch = {.fd = fd, .stop = UINT64_MAX, .buffer = malloc(1 << 20),
+                            .capacity = 1 << 20};
+    CHECK(read_steadily(&s, &stretch, columns) < TOO_MANY_FAULTS);
     tfw_columns_free(columns);
     tfw_schema_free(schema);
     free(stretch.buffer);

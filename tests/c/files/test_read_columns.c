@@ -1,7 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* tfw_read_columns and tfw_read_ahead: whatever the buffer, the steps and the reads, the columns
- * are those of tfw_parse, and what stops is found at its record. */
+/* tfwi_read_records: whatever the buffer, the steps and the reads, the columns are those of
+ * tfw_parse, and what stops is found at its record. */
 #include "tables.h"
+
+#include "files/read_columns.h"
 
 #include <errno.h>
 
@@ -26,9 +28,9 @@ static ssize_t odd_pread(int fd, void *out, size_t len, off_t offset) {
 
 /* ---- Stretches ------------------------------------------------------------------------------ */
 
-static tfw_stretch stretch_of(int fd, size_t capacity) {
-    return (tfw_stretch){.size = sizeof(tfw_stretch), .fd = fd, .stop = UINT64_MAX,
-                         .buffer = malloc(capacity != 0 ? capacity : 1), .capacity = capacity};
+static tfwi_stretch stretch_of(int fd, size_t capacity) {
+    return (tfwi_stretch){.fd = fd, .stop = UINT64_MAX, .buffer = malloc(capacity),
+                          .capacity = capacity};
 }
 
 typedef struct result {
@@ -39,15 +41,15 @@ typedef struct result {
 } result;
 
 /* Reads to the end, at_once records a call; where the buffer is too small, with a larger one. */
-static result read_stretch(table *t, tfw_stretch *s, size_t at_once) {
+static result read_stretch(table *t, tfwi_stretch *s, size_t at_once) {
     result r = {.status = TFW_OK};
-    const unsigned flags = t->lists != NULL ? TFW_SEQUENCE : 0;
     while (r.status == TFW_OK || r.status == TFW_NEED_SPACE) {
-        size_t done = 0;
         const uint64_t before = s->offset;
+        tfwi_reading reading = {.s = s, .context = t->context, .lists = t->lists,
+                                .flags = t->lists != NULL ? TFW_SEQUENCE : 0, .tally = &r.tally};
         r.error.record = -1;
-        r.status = tfw_read_columns(t->context, t->lists, s, at_once, flags, &r.tally, &done,
-                                    &r.error);
+        r.status = tfwi_read_records(&reading, at_once, &r.error);
+        const size_t done = reading.done;
         CHECK(done <= at_once && (r.status != TFW_OK || done == at_once));
         CHECK((done != 0) == (s->offset != before));
         r.done += done;
@@ -71,7 +73,7 @@ static void check_tally(const tfw_tally *tally, const file *f, size_t count, uns
 
 static void check_reading(const file *f, int fd, size_t capacity, size_t at_once, bool sequence) {
     table t = table_new(sequence);
-    tfw_stretch s = stretch_of(fd, capacity);
+    tfwi_stretch s = stretch_of(fd, capacity);
     table_begin(&t);
     result r = read_stretch(&t, &s, at_once);
     CHECK_EQ(TFW_END, r.status);
@@ -132,13 +134,13 @@ static void many_short_records_take_several_scans(void) {
     }
     int fd = file_open(&f);
     table t = table_new(false);
-    tfw_stretch s = stretch_of(fd, 1 << 16);
+    tfwi_stretch s = stretch_of(fd, 1 << 16);
     void *memory[3] = {numbers, NULL, NULL};
     const size_t sizes[3] = {0};
-    size_t done;
     CHECK_EQ(TFW_OK, tfw_columns_begin(t.context, memory, sizes, MANY, NULL));
-    CHECK_EQ(TFW_OK, tfw_read_columns(t.context, NULL, &s, MANY, 0, NULL, &done, NULL));
-    CHECK_EQ(MANY, done);
+    tfwi_reading reading = {.s = &s, .context = t.context};
+    CHECK_EQ(TFW_OK, tfwi_read_records(&reading, MANY, NULL));
+    CHECK_EQ(MANY, reading.done);
     CHECK_EQ(MANY - 1, numbers[MANY - 1]);
     table_free(&t);
     free(s.buffer);
@@ -154,7 +156,7 @@ static void check_stop(const file *f, size_t whole, int status, unsigned flags) 
     int fd = file_open(f);
     for (size_t i = 0; i < 2; i++) {
         table t = table_new(false);
-        tfw_stretch s = stretch_of(fd, capacities[i]);
+        tfwi_stretch s = stretch_of(fd, capacities[i]);
         s.flags = flags;
         s.max_record_size = LONGEST + 100;
         table_begin(&t);
@@ -232,7 +234,7 @@ static void failures_leave_the_records_before_them(void) {
     for (int memory = 0; memory < 2; memory++) {
         for (long i = 0; i < 12; i++) {
             table t = table_new(false);
-            tfw_stretch s = stretch_of(fd, 4096);
+            tfwi_stretch s = stretch_of(fd, 4096);
             table_begin(&t);
             *(memory != 0 ? &tfwi_test_fail_allocation : &reads_until_failure) = i;
             result r = read_stretch(&t, &s, RECORDS + 1);
@@ -253,64 +255,13 @@ static void failures_leave_the_records_before_them(void) {
     free(f.data);
 }
 
-/* ---- Units ---------------------------------------------------------------------------------- */
-
-static void what_is_read_ahead_is_parsed_from_memory(void) {
-    file f = file_of_examples(11, RECORDS, false);
-    int fd = file_open(&f);
-    for (size_t wanted = 0; wanted <= RECORDS + 1; wanted++) {
-        table t = table_new(false);
-        tfw_stretch s = stretch_of(fd, wanted % 7 != 0 ? 1 << 16 : f.ends[wanted / 2] + 5);
-        size_t count = 99, done = 99;
-        int status = tfw_read_ahead(&s, wanted, &count, NULL);
-        CHECK_EQ(file_begin(&f, count), s.end);
-        CHECK_EQ(0, s.offset);
-        CHECK(wanted % 7 == 0 || count == (wanted < RECORDS ? wanted : RECORDS));
-        CHECK_EQ(count == wanted ? TFW_OK : count == RECORDS ? TFW_END : TFW_NEED_SPACE, status);
-        s.fd = -1;
-        table_begin(&t);
-        CHECK_EQ(TFW_OK, tfw_read_columns(t.context, NULL, &s, count, 0, NULL, &done, NULL));
-        CHECK_EQ(count, done);
-        CHECK_EQ(TFW_END, tfw_read_columns(t.context, NULL, &s, 1, 0, NULL, &done, NULL));
-        check_table(&t, &f, count);
-        table_free(&t);
-        free(s.buffer);
-    }
-    close(fd);
-    free(f.data);
-}
-
-static void reading_ahead_stops_before_what_is_unusual(void) {
-    file f = file_of_examples(2, 7, false);
-    const size_t whole = f.len;
-    const struct {
-        size_t at, cut;
-        int status;
-    } cases[] = {{0, 0, TFW_END}, {0, 1, TFW_E_TRUNCATED}, {f.ends[4] + 3, 0, TFW_E_LENGTH_CRC},
-                 {f.ends[4] + 20, 0, TFW_END} /* payloads are not verified */};
-    for (size_t i = 0; i < COUNT(cases); i++) {
-        f.data[cases[i].at] ^= cases[i].at != 0;
-        f.len = whole - cases[i].cut;
-        int fd = file_open(&f);
-        tfw_stretch s = stretch_of(fd, 1 << 16);
-        size_t count, expected = cases[i].status == TFW_E_LENGTH_CRC ? 5 : 7 - cases[i].cut;
-        CHECK_EQ(cases[i].status, tfw_read_ahead(&s, RECORDS, &count, NULL));
-        CHECK_EQ(expected, count);
-        CHECK_EQ(file_begin(&f, expected), s.end);
-        free(s.buffer);
-        close(fd);
-        f.data[cases[i].at] ^= cases[i].at != 0;
-    }
-    free(f.data);
-}
-
 static void nothing_is_read_after_the_stop(void) {
     file f = file_of_examples(6, 9, false);
     int fd = file_open(&f);
     for (size_t stop = 0; stop <= 9; stop++) {
         for (size_t beyond = 0; beyond < 20; beyond += 19) {
             table t = table_new(false);
-            tfw_stretch s = stretch_of(fd, 1 << 16);
+            tfwi_stretch s = stretch_of(fd, 1 << 16);
             s.stop = file_begin(&f, stop) + beyond;
             table_begin(&t);
             result r = read_stretch(&t, &s, RECORDS);
@@ -325,96 +276,6 @@ static void nothing_is_read_after_the_stop(void) {
     free(f.data);
 }
 
-typedef struct unit {
-    void *memory[3], *list_memory[1];
-    size_t sizes[3];
-    uint8_t lent[3];
-    tfw_part context, lists;
-} unit;
-
-static void unit_of(unit *u, table *t) {
-    *u = (unit){.memory = {t->numbers}};
-    u->context = (tfw_part){sizeof u->context, t->context, u->memory, u->sizes, RECORDS + 1,
-                            u->lent, t->taken};
-    u->lists = (tfw_part){sizeof u->lists, t->lists, u->list_memory, u->sizes, 0, u->lent,
-                          &t->list};
-}
-
-/* begin, read and finish in one call give what they give one after the other. */
-static void a_unit_takes_one_call(void) {
-    for (unsigned flags = 0; flags < 8; flags++) {
-        const bool sequence = (flags & 1) != 0;
-        const size_t wanted = (flags & 2) != 0 ? RECORDS : RECORDS + 1;
-        file f = file_of_examples(flags, RECORDS, sequence);
-        int fd = file_open(&f);
-        table t = table_new(sequence);
-        tfw_stretch s = stretch_of(fd, 4096);
-        unit u;
-        size_t done;
-        unit_of(&u, &t);
-        u.memory[1] = (flags & 4) != 0 ? malloc(100) : NULL;
-        u.sizes[1] = (flags & 4) != 0 ? 100 : 0;
-        int status = tfw_read_unit(&u.context, &u.lists, &s, wanted,
-                                   (sequence ? TFW_SEQUENCE : 0) | TFW_BEGIN | TFW_FINISH, NULL,
-                                   &done, NULL);
-        CHECK_EQ(wanted == RECORDS ? TFW_OK : TFW_END, status);
-        CHECK_EQ(RECORDS, done);
-        CHECK(u.memory[1] == NULL); /* it became a column's */
-        if (status == TFW_OK) {
-            table expected = table_new(sequence);
-            CHECK(t.taken[1].values != NULL && t.taken[2].values != NULL);
-            CHECK_EQ(sequence, t.list.values != NULL);
-            CHECK(tfw_read_unit(&u.context, &u.lists, &s, 1, sequence ? TFW_SEQUENCE : 0, NULL,
-                                &done, NULL) == TFW_END);
-            s.offset = s.begin = s.end = 0;
-            table_begin(&expected);
-            CHECK_EQ(RECORDS, read_stretch(&expected, &s, RECORDS).done);
-            check_table(&expected, &f, RECORDS);
-            check_column(&expected.taken[1], &t.taken[1]);
-            check_column(&expected.taken[2], &t.taken[2]);
-            table_free(&expected);
-        } else {
-            check_table(&t, &f, RECORDS); /* finished by the caller */
-        }
-        table_free(&t);
-        free(s.buffer);
-        close(fd);
-        free(f.data);
-    }
-}
-
-/* Whichever allocation fails: all columns are finished, or none is, and nothing is lost. */
-static void a_unit_without_memory_is_finished_later(void) {
-    file f = file_of_examples(8, 4, true);
-    int fd = file_open(&f);
-    for (long i = 0; i < 40; i++) {
-        table t = table_new(true);
-        tfw_stretch s = stretch_of(fd, 1 << 16);
-        unit u;
-        size_t done;
-        unit_of(&u, &t);
-        tfwi_test_fail_allocation = i;
-        int status = tfw_read_unit(&u.context, &u.lists, &s, 4,
-                                   TFW_SEQUENCE | TFW_BEGIN | TFW_FINISH, NULL, &done, NULL);
-        tfwi_test_fail_allocation = -1;
-        CHECK(status == TFW_OK || status == TFW_E_MEMORY);
-        if (status == TFW_OK) {
-            CHECK(t.taken[1].values != NULL && t.list.values != NULL);
-        } else {
-            size_t more;
-            CHECK_EQ(TFW_OK, tfw_read_unit(&u.context, &u.lists, &s, 4 - done,
-                                           TFW_SEQUENCE | TFW_FINISH, NULL, &more, NULL));
-            CHECK_EQ(4, done + more);
-        }
-        CHECK_EQ(4, t.taken[1].value_count);
-        CHECK_EQ(8, t.list.cell_count);
-        table_free(&t);
-        free(s.buffer);
-    }
-    close(fd);
-    free(f.data);
-}
-
 int main(void) {
     RUN(columns_are_those_of_parse_whatever_the_steps);
     RUN(pieces_end_anywhere);
@@ -424,10 +285,6 @@ int main(void) {
     RUN(a_record_that_does_not_fit_stays_at_the_beginning);
     RUN(a_limit_is_kept);
     RUN(failures_leave_the_records_before_them);
-    RUN(what_is_read_ahead_is_parsed_from_memory);
-    RUN(reading_ahead_stops_before_what_is_unusual);
     RUN(nothing_is_read_after_the_stop);
-    RUN(a_unit_takes_one_call);
-    RUN(a_unit_without_memory_is_finished_later);
     return check_report("read_columns");
 }

@@ -5,14 +5,11 @@
 #include "race.h"
 #include "tables.h"
 
-
 #ifdef TFW_TEST_QUICK
 enum { ROUNDS = 10 };
 #else
 enum { ROUNDS = 100 };
 #endif
-
-enum { UNIT = 6, ROOM = 1 << 17 };
 
 typedef struct shared {
     file file;
@@ -72,45 +69,6 @@ static void expect_columns(const columns *c, const shared *s, size_t first, size
 }
 
 /* ---- Reading -------------------------------------------------------------------------------- */
-
-/* In turn each finds a unit, and all parse; memory is taken, and given back. */
-static void *read_units(void *argument) {
-    const shared *s = argument;
-    uint8_t *buffer = malloc(ROOM);
-    void *memory[4] = {NULL};
-    size_t sizes[4] = {0};
-    columns c;
-    columns_open(&c, s);
-    memory[0] = c.numbers;
-    const tfw_part context = {sizeof context, c.context, memory, sizes, RECORDS,
-                              (uint8_t[]){0, 0, 1}, c.found};
-    const tfw_part lists = {sizeof lists, s->sequence ? c.lists : NULL, memory + 3, sizes + 3, 0,
-                            (uint8_t[]){1}, &c.list};
-    for (int i = 0; i < ROUNDS; i++) {
-        tfw_stretch stretch = {.size = sizeof stretch, .fd = s->fd, .stop = UINT64_MAX,
-                               .buffer = buffer, .capacity = ROOM};
-        tfw_tally tally = {0};
-        for (size_t first = 0; first < RECORDS; first += UNIT) {
-            const size_t wanted = RECORDS - first < UNIT ? RECORDS - first : UNIT;
-            size_t count = 0, done = 0;
-            stretch.begin = stretch.end = 0;
-            EXPECT(tfw_read_ahead(&stretch, wanted, &count, NULL) == TFW_OK && count == wanted);
-            EXPECT(tfw_read_unit(&context, &lists, &stretch, count,
-                                 TFW_BEGIN | TFW_FINISH | (s->sequence ? TFW_SEQUENCE : 0), &tally,
-                                 &done, NULL) == TFW_OK);
-            EXPECT(done == count);
-            expect_columns(&c, s, first, count);
-            memory[1] = c.found[1].values;
-            sizes[1] = (size_t)c.found[1].capacity;
-            tfw_free(c.found[1].offsets);
-        }
-        EXPECT(stretch.offset == s->file.len && tally.records == RECORDS);
-    }
-    tfw_free(memory[1]);
-    columns_close(&c);
-    free(buffer);
-    return NULL;
-}
 
 static void *parse_sequences(void *argument) {
     const shared *s = argument;
@@ -199,13 +157,11 @@ static void race_on_files(void *(*function)(void *), bool examples) {
     }
 }
 
-static void units_are_read_side_by_side(void) { race_on_files(read_units, true); }
 static void sequences_are_parsed_side_by_side(void) { race_on_files(parse_sequences, false); }
 static void messages_are_surveyed_side_by_side(void) { race_on_files(survey, true); }
 static void columns_are_encoded_by_all(void) { race(encode, NULL); }
 
 int main(void) {
-    RUN(units_are_read_side_by_side);
     RUN(sequences_are_parsed_side_by_side);
     RUN(messages_are_surveyed_side_by_side);
     RUN(columns_are_encoded_by_all);

@@ -65,27 +65,6 @@ static void *fetch(void *argument) {
     return NULL;
 }
 
-/* A stretch and columns for each. */
-static void *read_stretches(void *argument) {
-    const shared *s = argument;
-    uint8_t buffer[1 << 13];
-    for (int i = 0; i < ROUNDS; i++) {
-        tfw_stretch stretch = {.size = sizeof stretch, .fd = s->fd, .stop = UINT64_MAX,
-                               .buffer = buffer, .capacity = sizeof buffer};
-        tfw_columns *columns;
-        size_t count, done;
-        EXPECT(tfw_columns_create(s->schema, 0, &columns, NULL) == TFW_OK);
-        EXPECT(tfw_read_ahead(&stretch, RECORDS + 1, &count, NULL) == TFW_END);
-        EXPECT(count == RECORDS);
-        stretch.begin = stretch.end = 0;
-        EXPECT(tfw_read_columns(columns, NULL, &stretch, RECORDS + 1, 0, NULL, &done, NULL) ==
-               TFW_END);
-        EXPECT(done == RECORDS && tfw_columns_records(columns) == RECORDS);
-        tfw_columns_free(columns);
-    }
-    return NULL;
-}
-
 /* A reader for each. */
 static void *read_file(void *argument) {
     const shared *s = argument;
@@ -131,20 +110,6 @@ static void a_schema_serves_all(void) {
     tfw_schema_free(schema);
 }
 
-static void files_and_a_schema_serve_all(void) {
-    const tfw_feature feature = {.name = "a", .name_len = 1, .kind = TFW_INT64,
-                                 .layout = TFW_VARIABLE};
-    tfw_schema *schema;
-    file f = {0};
-    for (size_t i = 0; i < RECORDS; i++) {
-        file_append_record(&f, message, i % 2 != 0 ? sizeof message : 0);
-    }
-    CHECK_EQ(TFW_OK, tfw_schema_create(&feature, 1, SEED, &schema, NULL));
-    race(read_stretches, &(shared){.schema = schema, .fd = file_open(&f)});
-    tfw_schema_free(schema);
-    free(f.data);
-}
-
 static void files_and_offsets_serve_all(void) {
     shared s = {.file = file_random(5, RECORDS, 200)};
     s.fd = file_open(&s.file);
@@ -161,7 +126,6 @@ static void files_and_offsets_serve_all(void) {
 int main(void) {
     RUN(kernels_are_chosen_by_all_at_once);
     RUN(a_schema_serves_all);
-    RUN(files_and_a_schema_serve_all);
     RUN(files_and_offsets_serve_all);
     return check_report("threads");
 }
