@@ -486,10 +486,6 @@ TFW_API void tfw_columns_truncate(tfw_columns *columns, size_t records);
 TFW_API int tfw_columns_bind(tfw_columns *columns, size_t feature, void *values, size_t capacity,
                              tfw_error *error);
 
-/* As tfw_columns_bind for every such column, with its memory at values[feature]. */
-TFW_API int tfw_columns_bind_all(tfw_columns *columns, void *const *values, size_t capacity,
-                                 tfw_error *error);
-
 /* Records held. */
 TFW_API size_t tfw_columns_records(const tfw_columns *columns);
 
@@ -515,15 +511,9 @@ typedef struct tfw_column {
 TFW_API int tfw_columns_take(tfw_columns *columns, size_t feature, tfw_column *out_column,
                              tfw_error *error);
 
-/* Gives back memory of values that tfw_columns_take handed over, with its capacity; from then on it
- * belongs to the column. TFW_E_ARGUMENT: not a grown column, it has memory, or there is none to
- * give. */
-TFW_API int tfw_columns_donate(tfw_columns *columns, size_t feature, void *values,
-                               size_t capacity, tfw_error *error);
-
 /* Begins a batch in one call: forgets all records, binds memory[i] of capacity records for every
- * column that can be bound, and donates memory[i] of sizes[i] bytes to every grown one that has
- * none; where it was taken, memory[i] becomes NULL. */
+ * column that can be bound, and gives memory[i] of sizes[i] bytes, values that tfw_columns_take
+ * handed over, back to every grown one that has none: then memory[i] becomes NULL. */
 TFW_API int tfw_columns_begin(tfw_columns *columns, void **memory, const size_t *sizes,
                               size_t capacity, tfw_error *error);
 

@@ -219,16 +219,13 @@ TFW_API int tfw_encoder_create(const tfw_encoder_options *options, tfw_encoder *
 /* Ends the threads. Chunks stay valid. In a forked child it does nothing, and nothing is freed. */
 TFW_API void tfw_encoder_free(tfw_encoder *encoder);
 
-/* Begins with the first so many records of inputs; what was left of those before is dropped.
+/* Begins with the first so many records of inputs; what was left of those before is dropped. With
+ * out_offsets, which has room for records + 1, they are gathered in memory of the caller's, one
+ * message after another: message i will be out[out_offsets[i]] to out[out_offsets[i + 1]].
  * REQUIRES: the inputs and all that they point to stay until tfw_encoder_next has returned TFW_END
  * or an error other than a timeout, tfw_encoder_begin is called again, or the encoder is freed. */
 TFW_API int tfw_encoder_begin(tfw_encoder *encoder, const tfw_input *inputs, size_t input_count,
-                              uint64_t records, tfw_error *error);
-
-/* The same, into memory of the caller's, one message after another: message i will be
- * out[out_offsets[i]] to out[out_offsets[i + 1]]. out_offsets has room for records + 1. */
-TFW_API int tfw_encoder_gather(tfw_encoder *encoder, const tfw_input *inputs, size_t input_count,
-                               uint64_t records, int64_t *out_offsets, tfw_error *error);
+                              uint64_t records, int64_t *out_offsets, tfw_error *error);
 
 /* Where tfw_encoder_next gathers from now on, after it has returned TFW_NEED_SPACE: out holds what
  * was gathered so far. */

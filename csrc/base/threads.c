@@ -205,3 +205,17 @@ void tfwi_thread_join(tfwi_thread *thread) { (void)pthread_join(thread->of, NULL
 uint64_t tfwi_process(void) { return (uint64_t)getpid(); }
 
 #endif
+
+bool tfwi_locks_init(tfwi_mutex *mutex, tfwi_condition *one, tfwi_condition *two) {
+    if (!tfwi_mutex_init(mutex)) {
+        return false;
+    }
+    if (tfwi_condition_init(one)) {
+        if (tfwi_condition_init(two)) {
+            return true;
+        }
+        tfwi_condition_destroy(one);
+    }
+    tfwi_mutex_destroy(mutex);
+    return false;
+}

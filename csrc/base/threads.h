@@ -32,6 +32,7 @@ typedef struct tfwi_thread {
 /* false: the system has no memory for one. Neither moves until it is destroyed. */
 bool tfwi_mutex_init(tfwi_mutex *mutex);
 bool tfwi_condition_init(tfwi_condition *condition);
+bool tfwi_locks_init(tfwi_mutex *mutex, tfwi_condition *one, tfwi_condition *two); /* all or none */
 void tfwi_mutex_destroy(tfwi_mutex *mutex);
 void tfwi_condition_destroy(tfwi_condition *condition);
 

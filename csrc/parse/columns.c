@@ -152,17 +152,6 @@ int tfw_columns_bind(tfw_columns *columns, size_t feature, void *values, size_t 
     return TFW_OK;
 }
 
-int tfw_columns_bind_all(tfw_columns *columns, void *const *values, size_t capacity,
-                         tfw_error *error) {
-    int status = TFW_OK;
-    for (size_t i = 0; i < columns->schema->count && status == TFW_OK; i++) {
-        if (columns->columns[i].bound) {
-            status = tfw_columns_bind(columns, i, values[i], capacity, error);
-        }
-    }
-    return status;
-}
-
 /* Reserves what a column needs for that many records, apart from their values. */
 static bool reserve_column(tfwi_column *column, uint64_t records, bool empty) {
     uint64_t cells = column->lists ? 0 : records; /* steps are counted when they come */
@@ -418,30 +407,22 @@ void tfwi_columns_exchange(tfw_columns *columns, size_t feature, tfwi_column_mem
     *memory = old;
 }
 
-int tfw_columns_donate(tfw_columns *columns, size_t feature, void *values, size_t capacity,
-                       tfw_error *error) {
-    if (feature >= columns->schema->count || columns->columns[feature].bound ||
-        columns->columns[feature].values.of != NULL) {
-        return tfwi_fail(error, TFW_E_ARGUMENT, "not a grown column, or it has memory");
-    }
-    if (values == NULL && capacity != 0) {
-        return tfwi_fail(error, TFW_E_ARGUMENT, "no memory to give back");
-    }
-    columns->columns[feature].values.of = values;
-    columns->columns[feature].values.capacity = capacity;
-    return TFW_OK;
-}
-
 /* ---- Whole batches -------------------------------------------------------------------------- */
 
 int tfw_columns_begin(tfw_columns *columns, void **memory, const size_t *sizes, size_t capacity,
                       tfw_error *error) {
+    int status = TFW_OK;
     tfw_columns_clear(columns);
-    int status = tfw_columns_bind_all(columns, memory, capacity, error);
-    for (size_t i = 0; i < columns->schema->count && status == TFW_OK; i++) {
-        const tfwi_column *column = &columns->columns[i];
+    for (size_t i = 0; i < columns->count && status == TFW_OK; i++) {
+        if (columns->columns[i].bound) {
+            status = tfw_columns_bind(columns, i, memory[i], capacity, error);
+        }
+    }
+    for (size_t i = 0; i < columns->count && status == TFW_OK; i++) {
+        tfwi_column *column = &columns->columns[i];
         if (!column->bound && column->values.of == NULL && memory[i] != NULL) {
-            status = tfw_columns_donate(columns, i, memory[i], sizes[i], error);
+            column->values.of = memory[i];
+            column->values.capacity = sizes[i];
             memory[i] = NULL;
         }
     }

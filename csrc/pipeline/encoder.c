@@ -340,8 +340,8 @@ static void drop_jobs(tfw_encoder *e) {
     e->out = NULL;
 }
 
-int tfw_encoder_gather(tfw_encoder *e, const tfw_input *inputs, size_t input_count,
-                       uint64_t records, int64_t *out_offsets, tfw_error *error) {
+int tfw_encoder_begin(tfw_encoder *e, const tfw_input *inputs, size_t input_count, uint64_t records,
+                      int64_t *out_offsets, tfw_error *error) {
     if (tfwi_process() != e->process) {
         return of_parent(error);
     }
@@ -360,11 +360,6 @@ int tfw_encoder_gather(tfw_encoder *e, const tfw_input *inputs, size_t input_cou
         out_offsets[0] = 0;
     }
     return TFW_OK;
-}
-
-int tfw_encoder_begin(tfw_encoder *e, const tfw_input *inputs, size_t input_count, uint64_t records,
-                      tfw_error *error) {
-    return tfw_encoder_gather(e, inputs, input_count, records, NULL, error);
 }
 
 void tfw_encoder_room(tfw_encoder *e, uint8_t *out, size_t capacity) {
@@ -394,22 +389,6 @@ int tfw_encoder_take(tfw_encoder *e, tfw_chunk **out_chunk, tfw_error *error) {
 }
 
 /* ---- Life ----------------------------------------------------------------------------------- */
-
-static bool init_encoder_locks(tfw_encoder *e) {
-    if (!tfwi_mutex_init(&e->lock)) {
-        return false;
-    }
-    if (!tfwi_condition_init(&e->work)) {
-        tfwi_mutex_destroy(&e->lock);
-        return false;
-    }
-    if (!tfwi_condition_init(&e->ready)) {
-        tfwi_condition_destroy(&e->work);
-        tfwi_mutex_destroy(&e->lock);
-        return false;
-    }
-    return true;
-}
 
 static void free_encoder(tfw_encoder *e) {
     if (e->pool != NULL) {
@@ -446,7 +425,7 @@ int tfw_encoder_create(const tfw_encoder_options *o, tfw_encoder **out_encoder, 
     e->jobs = tfwi_calloc(e->ring, sizeof *e->jobs);
     e->threads = tfwi_calloc(e->num_threads, sizeof *e->threads);
     e->pool = tfwi_pool_create(no_schemas, 0, 0);
-    if (e->jobs == NULL || e->threads == NULL || e->pool == NULL || !init_encoder_locks(e)) {
+    if (e->jobs == NULL || e->threads == NULL || e->pool == NULL || !tfwi_locks_init(&e->lock, &e->work, &e->ready)) {
         free_encoder(e);
         return tfwi_fail(error, TFW_E_MEMORY, "no memory for an encoder");
     }

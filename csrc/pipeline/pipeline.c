@@ -59,22 +59,6 @@ static int check_pipeline_options(const tfw_pipeline_options *o, tfw_error *erro
     return status == TFW_OK ? check_mode(o, error) : status;
 }
 
-static bool init_locks(tfw_pipeline *p) {
-    if (!tfwi_mutex_init(&p->lock)) {
-        return false;
-    }
-    if (!tfwi_condition_init(&p->work)) {
-        tfwi_mutex_destroy(&p->lock);
-        return false;
-    }
-    if (!tfwi_condition_init(&p->ready)) {
-        tfwi_condition_destroy(&p->work);
-        tfwi_mutex_destroy(&p->lock);
-        return false;
-    }
-    return true;
-}
-
 /* The locks are there when it returns true. */
 static bool init_pipeline(tfw_pipeline *p, const tfw_pipeline_options *o) {
     const tfw_schema *const schemas[2] = {o->context, o->lists};
@@ -101,7 +85,8 @@ static bool init_pipeline(tfw_pipeline *p, const tfw_pipeline_options *o) {
     for (int i = 0; i < 2; i++) {
         p->pools[i] = tfwi_pool_create(schemas, absent ? TFW_NOTE_ABSENT : 0, p->ring + 3);
     }
-    return p->pools[0] != NULL && p->pools[1] != NULL && init_locks(p);
+    return p->pools[0] != NULL && p->pools[1] != NULL && 
+           tfwi_locks_init(&p->lock, &p->work, &p->ready);
 }
 
 static void free_parts(tfw_pipeline *p) {

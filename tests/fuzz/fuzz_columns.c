@@ -86,7 +86,19 @@ static void check_held(life *l) {
     table_free(&fresh);
 }
 
-/* Takes every other column or all, and gives memory back to some of them. */
+/* Begins anew, with the memory of a column that was taken. */
+static void begin_with(life *l, size_t feature, tfw_column *c) {
+    void *memory[MAX_FEATURES];
+    size_t sizes[MAX_FEATURES] = {0};
+    memcpy(memory, l->table.bound, sizeof memory);
+    memory[feature] = c->values;
+    sizes[feature] = (size_t)c->capacity;
+    CHECK_EQ(TFW_OK, tfw_columns_begin(l->table.columns, memory, sizes, MAX_RECORDS, NULL));
+    c->values = memory[feature];
+    clear(l);
+}
+
+/* Takes every other column or all, or one, whose memory it gives back. */
 static void take(life *l, uint8_t choice) {
     for (size_t i = choice & 1; i < l->table.specs->count; i += 1 + (choice >> 1 & 1)) {
         tfw_column c = {0};
@@ -98,9 +110,10 @@ static void take(life *l, uint8_t choice) {
         }
         l->taken = true;
         CHECK_EQ(TFW_E_ARGUMENT, tfw_columns_take(l->table.columns, i, &(tfw_column){0}, NULL));
-        if ((choice & 4) != 0 && tfw_columns_donate(l->table.columns, i, c.values, c.capacity,
-                                                    NULL) == TFW_OK) {
-            c.values = NULL;
+        if ((choice & 4) != 0) {
+            begin_with(l, i, &c);
+            column_free(&c);
+            return;
         }
         column_free(&c);
     }

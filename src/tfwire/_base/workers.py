@@ -150,19 +150,6 @@ class Workers:
         stays forever in the state that it had at the fork."""
         return self._getpid() != self._pid
 
-    def between_reads(self) -> threading.Lock:
-        """A lock: while it is held, no thread reads.
-
-        Raises:
-            RuntimeError: The process was forked while a thread was reading.
-            ValueError: The threads wait for the one that calls this.
-        """
-        if self.service.needs(get_ident()):
-            raise ValueError(EXECUTING)
-        if self.forked and not acquirable(self._reading):
-            raise RuntimeError("a thread was using this iterator during the fork; start again")
-        return self._reading
-
     def stop(self) -> None:
         """Makes the threads end after their current step, and ``next`` raise. Never waits."""
         if not self.forked:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Generator
+from collections.abc import Generator
 from contextlib import contextmanager
 from functools import partial
 from typing import Any
@@ -73,7 +73,7 @@ class ParallelEncoder:
             ValueError: Splits or offsets do not fit their values. The blocks of all records before
                 came.
         """
-        with self._reading(lib.tfw_encoder_begin, features, num_records):
+        with self._reading(features, num_records, ffi.NULL):
             while self._next(features) != lib.TFW_END:
                 found, self._out[0] = self._out[0], ffi.NULL
                 yield block_of_chunk(ffi.gc(found, lib.tfw_chunk_release))
@@ -82,7 +82,7 @@ class ParallelEncoder:
         """As encode_whole."""
         data, offsets = np.empty(0, np.uint8), np.zeros(num_records + 1, np.int64)
         places = ffi.from_buffer("int64_t[]", offsets)
-        with self._reading(lib.tfw_encoder_gather, features, num_records, places):
+        with self._reading(features, num_records, places):
             while self._next(features) != lib.TFW_END:
                 length, grown = self._error.found, np.empty(self._error.offset, np.uint8)
                 grown[:length] = data[:length]
@@ -93,18 +93,18 @@ class ParallelEncoder:
 
     @contextmanager
     def _reading(
-        self, begin: Callable[..., int], features: NativeInputs, num_records: int, *more: Any
+        self, features: NativeInputs, num_records: int, offsets: Any
     ) -> Generator[None, None, None]:
         """C reads the features within this, and not afterwards."""
         if self._native is None:
             created = create(lib.tfw_encoder_create, "tfw_encoder", self._options)
             self._native = ffi.gc(created, lib.tfw_encoder_free)
         inputs = features.native, len(features.keys)
-        call(begin, self._native, *inputs, num_records, *more)
+        call(lib.tfw_encoder_begin, self._native, *inputs, num_records, offsets)
         try:
             yield
         finally:
-            lib.tfw_encoder_begin(self._native, ffi.NULL, 0, 0, ffi.NULL)
+            lib.tfw_encoder_begin(self._native, ffi.NULL, 0, 0, ffi.NULL, ffi.NULL)
 
     def _next(self, features: NativeInputs) -> int:
         status = lib.TFW_NEED_INPUT

@@ -155,14 +155,11 @@ static void columns_at_the_edges(void) {
         tfw_columns_bind(t.columns, 0, &number, edge, NULL); /* whatever the caller says */
         CHECK_EQ(edge == 0 ? TFW_OK : TFW_E_ARGUMENT,
                  tfw_columns_bind(t.columns, 0, NULL, edge, NULL));
-        CHECK_EQ(TFW_OK, tfw_columns_bind_all(t.columns, memory, 1, NULL));
         CHECK_EQ(edge <= SIZE_MAX / 8 ? TFW_OK : TFW_E_ARGUMENT,
                  tfw_columns_begin(t.columns, memory, none, edge, NULL));
         CHECK_EQ(TFW_OK, tfw_columns_finish(t.columns, lent, columns, NULL));
         CHECK_EQ(edge == 1 ? TFW_OK : TFW_E_ARGUMENT,
                  tfw_columns_peek(t.columns, edge, &column, NULL));
-        CHECK_EQ(edge == 0 ? TFW_OK : TFW_E_ARGUMENT,
-                 tfw_columns_donate(t.lists, 0, NULL, edge, NULL));
         CHECK(edge == 1 || tfw_columns_take(t.columns, edge, &column, NULL) < 0);
         tfw_columns_truncate(t.columns, edge);
         CHECK_EQ(0, tfw_columns_records(t.columns));

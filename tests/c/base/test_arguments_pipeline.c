@@ -206,13 +206,13 @@ static void encoders_at_the_edges(void) {
             CHECK(status == TFW_OK || status == TFW_E_ARGUMENT);
         }
         tfw_chunk_release(chunk);
-        int status = tfw_encoder_begin(e, &in, 1, EDGES[i], NULL);
+        int status = tfw_encoder_begin(e, &in, 1, EDGES[i], NULL, NULL);
         CHECK(status == TFW_OK || status == TFW_E_ARGUMENT);
         if (status == TFW_OK && (status = tfw_encoder_next(e, -1, &chunk, NULL)) == TFW_OK) {
             tfw_chunk_release(chunk);
         }
         CHECK_EQ(EDGES[i] == 0 ? TFW_END : EDGES[i] <= 2 ? TFW_OK : TFW_E_ARGUMENT, status);
-        CHECK_EQ(TFW_OK, tfw_encoder_gather(e, &in, 1, 2, offsets, NULL));
+        CHECK_EQ(TFW_OK, tfw_encoder_begin(e, &in, 1, 2, offsets, NULL));
         CHECK_EQ(TFW_NEED_SPACE, tfw_encoder_next(e, -1, &chunk, NULL));
         tfw_encoder_room(e, NULL, 0);
         CHECK_EQ(TFW_NEED_SPACE, tfw_encoder_next(e, -1, &chunk, NULL));

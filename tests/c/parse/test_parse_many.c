@@ -174,9 +174,10 @@ static void test_arguments_are_checked(void) {
     CHECK_EQ(TFW_E_ARGUMENT, tfw_columns_bind(t.columns, 0, NULL, 1, NULL));
     CHECK_EQ(TFW_E_ARGUMENT, tfw_columns_bind(t.columns, 0, t.int64s, UINT64_MAX, NULL));
     CHECK_EQ(TFW_OK, tfw_columns_bind(t.columns, 0, t.int64s, 1, NULL));
-    void *const good_memory[] = {t.int64s, t.floats, NULL}, *const no_memory[] = {NULL, NULL, NULL};
-    CHECK_EQ(TFW_E_ARGUMENT, tfw_columns_bind_all(t.columns, no_memory, 1, NULL));
-    CHECK_EQ(TFW_OK, tfw_columns_bind_all(t.columns, good_memory, 1, NULL));
+    void *memory[FEATURES] = {t.int64s, t.floats}, *no_memory[FEATURES] = {NULL};
+    const size_t sizes[FEATURES] = {0, 0, 1};
+    CHECK_EQ(TFW_E_ARGUMENT, tfw_columns_begin(t.columns, no_memory, sizes, 1, NULL));
+    CHECK_EQ(TFW_OK, tfw_columns_begin(t.columns, memory, sizes, 1, NULL));
     CHECK_EQ(TFW_E_ARGUMENT, tfw_parse(t.columns, good.data, good.len, two, 2, 0, NULL, NULL));
     CHECK_EQ(TFW_OK, tfw_parse(t.columns, good.data, good.len, &span, 1, 0, NULL, NULL));
     CHECK_EQ(TFW_E_ARGUMENT, tfw_columns_take(t.columns, 0, &column, NULL));
@@ -186,10 +187,12 @@ static void test_arguments_are_checked(void) {
     CHECK_EQ(TFW_OK, tfw_columns_take(t.columns, 2, &column, NULL));
     CHECK(lent == column.values);
     CHECK_EQ(TFW_E_ARGUMENT, tfw_columns_peek(t.columns, 2, &(tfw_column){0}, NULL));
-    CHECK_EQ(TFW_E_ARGUMENT, tfw_columns_donate(t.columns, 0, column.values, 1, NULL));
-    CHECK_EQ(TFW_E_ARGUMENT, tfw_columns_donate(t.columns, 9, column.values, 1, NULL));
-    CHECK_EQ(TFW_OK, tfw_columns_donate(t.columns, 2, column.values, 1, NULL));
-    CHECK_EQ(TFW_E_ARGUMENT, tfw_columns_donate(t.columns, 2, column.values, 1, NULL));
+    memory[2] = column.values;
+    CHECK_EQ(TFW_OK, tfw_columns_begin(t.columns, memory, sizes, 1, NULL));
+    CHECK(memory[2] == NULL); /* it is the column's */
+    memory[2] = &column;
+    CHECK_EQ(TFW_OK, tfw_columns_begin(t.columns, memory, sizes, 1, NULL));
+    CHECK(memory[2] == &column); /* the column has some */
     column.values = NULL;
     free_column(&column);
     tfw_columns_clear(t.columns);

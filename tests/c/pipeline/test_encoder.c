@@ -127,7 +127,7 @@ static void check_blocks(const model *m, bool framed) {
             for (size_t again = 0; again < 3; again++) {
                 size_t at = 0;
                 tfw_error error;
-                CHECK_EQ(TFW_OK, tfw_encoder_begin(e, t.inputs, 3, MANY, NULL));
+                CHECK_EQ(TFW_OK, tfw_encoder_begin(e, t.inputs, 3, MANY, NULL, NULL));
                 if (again == 1) { /* dropped on the way */
                     (void)take_blocks(e, m, &at, 3, framed, &error);
                     continue;
@@ -168,9 +168,9 @@ static void nothing_is_the_end(void) {
     tfw_encoder *e = encoder_of(3, 0, true);
     tfw_chunk *chunk;
     CHECK_EQ(TFW_END, tfw_encoder_next(e, 0, &chunk, NULL));
-    CHECK_EQ(TFW_OK, tfw_encoder_begin(e, NULL, 0, 0, NULL));
+    CHECK_EQ(TFW_OK, tfw_encoder_begin(e, NULL, 0, 0, NULL, NULL));
     CHECK_EQ(TFW_END, tfw_encoder_next(e, -1, &chunk, NULL));
-    CHECK_EQ(TFW_OK, tfw_encoder_begin(e, t.inputs, 3, MANY + 1, NULL));
+    CHECK_EQ(TFW_OK, tfw_encoder_begin(e, t.inputs, 3, MANY + 1, NULL, NULL));
     CHECK_EQ(TFW_E_ARGUMENT, tfw_encoder_next(e, -1, &chunk, NULL));
     tfw_encoder_free(e);
     tfw_encoder_free(NULL);
@@ -186,7 +186,7 @@ static int gather(tfw_encoder *e, const model *m, bool is_tight, size_t *out_roo
     tfw_error error;
     int status;
     *out_rooms = 0;
-    CHECK_EQ(TFW_OK, tfw_encoder_gather(e, t.inputs, 3, MANY, offsets, NULL));
+    CHECK_EQ(TFW_OK, tfw_encoder_begin(e, t.inputs, 3, MANY, offsets, NULL));
     while ((status = tfw_encoder_next(e, -1, &chunk, &error)) == TFW_NEED_SPACE) {
         const size_t size = (size_t)(is_tight ? error.expected : error.offset);
         uint8_t *grown = malloc(size);
@@ -306,7 +306,7 @@ static void freed_at_any_time(void) {
         size_t at = 0;
         tfw_chunk *kept = NULL;
         tfw_error error;
-        CHECK_EQ(TFW_OK, tfw_encoder_begin(e, t.inputs, 3, MANY, NULL));
+        CHECK_EQ(TFW_OK, tfw_encoder_begin(e, t.inputs, 3, MANY, NULL, NULL));
         (void)take_blocks(e, &m, &at, taken, true, &error);
         (void)tfw_encoder_next(e, -1, &kept, &error);
         tfw_encoder_free(e);
@@ -333,7 +333,7 @@ static void without_memory(void) {
         tfwi_test_fail_allocation = i;
         int status = tfw_encoder_create(&options, &e, NULL);
         if (status == TFW_OK) {
-            CHECK_EQ(TFW_OK, tfw_encoder_begin(e, t.inputs, 3, MANY, NULL));
+            CHECK_EQ(TFW_OK, tfw_encoder_begin(e, t.inputs, 3, MANY, NULL, NULL));
             status = take_blocks(e, &m, &at, SIZE_MAX, true, &error);
         }
         CHECK(status == TFW_E_MEMORY || (status == TFW_END && at == MANY));
@@ -351,13 +351,13 @@ static void a_forked_child_gets_an_error(void) {
     tfw_error error;
     size_t at = 0;
     int found;
-    CHECK_EQ(TFW_OK, tfw_encoder_begin(e, t.inputs, 3, MANY, NULL));
+    CHECK_EQ(TFW_OK, tfw_encoder_begin(e, t.inputs, 3, MANY, NULL, NULL));
     (void)take_blocks(e, &m, &at, 2, true, &error);
     const pid_t child = fork();
     if (child == 0) {
         const bool refused = tfw_encoder_next(e, -1, &chunk, NULL) == TFW_E_UNSUPPORTED &&
                              tfw_encoder_take(e, &chunk, NULL) == TFW_E_UNSUPPORTED &&
-                             tfw_encoder_begin(e, NULL, 0, 0, NULL) == TFW_E_UNSUPPORTED;
+                             tfw_encoder_begin(e, NULL, 0, 0, NULL, NULL) == TFW_E_UNSUPPORTED;
         tfw_encoder_room(e, NULL, 0);
         tfw_encoder_free(e);
         (void)execlp(refused ? "true" : "false", "child", (char *)NULL);
@@ -382,7 +382,7 @@ static void no_fresh_memory(void) {
         if (round == ROUNDS) {
             CHECK_EQ(0, getrusage(RUSAGE_SELF, &before));
         }
-        CHECK_EQ(TFW_OK, tfw_encoder_begin(e, t.inputs, 3, MANY, NULL));
+        CHECK_EQ(TFW_OK, tfw_encoder_begin(e, t.inputs, 3, MANY, NULL, NULL));
         CHECK_EQ(TFW_END, take_blocks(e, &m, &at, SIZE_MAX, true, &error));
     }
     CHECK_EQ(0, getrusage(RUSAGE_SELF, &after));
