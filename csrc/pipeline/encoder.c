@@ -425,7 +425,8 @@ int tfw_encoder_create(const tfw_encoder_options *o, tfw_encoder **out_encoder, 
     e->jobs = tfwi_calloc(e->ring, sizeof *e->jobs);
     e->threads = tfwi_calloc(e->num_threads, sizeof *e->threads);
     e->pool = tfwi_pool_create(no_schemas, 0, 0);
-    if (e->jobs == NULL || e->threads == NULL || e->pool == NULL || !tfwi_locks_init(&e->lock, &e->work, &e->ready)) {
+    if (e->jobs == NULL || e->threads == NULL || e->pool == NULL ||
+        !tfwi_locks_init(&e->lock, &e->work, &e->ready)) {
         free_encoder(e);
         return tfwi_fail(error, TFW_E_MEMORY, "no memory for an encoder");
     }

@@ -85,7 +85,7 @@ static bool init_pipeline(tfw_pipeline *p, const tfw_pipeline_options *o) {
     for (int i = 0; i < 2; i++) {
         p->pools[i] = tfwi_pool_create(schemas, absent ? TFW_NOTE_ABSENT : 0, p->ring + 3);
     }
-    return p->pools[0] != NULL && p->pools[1] != NULL && 
+    return p->pools[0] != NULL && p->pools[1] != NULL &&
            tfwi_locks_init(&p->lock, &p->work, &p->ready);
 }
 
