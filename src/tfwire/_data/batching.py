@@ -10,11 +10,11 @@ from tfwire._base.arguments import boolean, integer
 from tfwire._base.errors import ParseError
 from tfwire._base.strings import StringTable, mean_length
 from tfwire._data.combining import Zip
-from tfwire._data.element_sources import Records
 from tfwire._data.fetched import FetchingCursor
 from tfwire._data.indexed_records import ByNumber
 from tfwire._data.pipeline import Pipeline, check_dataset
 from tfwire._data.prefetch import MOST_GIVEN, AheadCursor, Drawn, draw, mapped, resumed
+from tfwire._data.record_sources import Records
 from tfwire._data.shuffle import Shuffle
 from tfwire._data.stages import Cursor, Derived, GatheringElements, MapCursor, Shard, Stage, Through
 from tfwire._data.structure import (

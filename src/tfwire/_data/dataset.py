@@ -21,7 +21,7 @@ from tfwire._base.aliases import (
 )
 from tfwire._base.arguments import boolean, check_callable, integer, refuse_unordered, wrong_type
 from tfwire._base.errors import public
-from tfwire._data import dataset_methods, element_sources, grouped, indexed_records
+from tfwire._data import dataset_methods, element_sources, grouped, indexed_records, record_sources
 from tfwire._data.combining import Sample, Zip
 from tfwire._data.dataset_methods import Transformations
 from tfwire._data.pipeline import Element
@@ -370,7 +370,7 @@ class TFRecordDataset(Dataset[bytes]):
             raise ValueError("cache_bytes needs indexed=True")
         shuffle_files, seed = boolean("shuffle_files", shuffle_files), integer("seed", seed)
         order = seed if shuffle_files else None
-        stage: Stage = element_sources.Records(paths, compression_type, cycle, order, **reading)
+        stage: Stage = record_sources.Records(paths, compression_type, cycle, order, **reading)
         if indexed:
             read_whole = shuffle_files or cycle > 1 or on_corrupt != "raise"
             if read_whole or max_record_size not in (None, 2**30):

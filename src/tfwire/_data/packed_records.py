@@ -9,7 +9,7 @@ import numpy as np
 from tfwire._base.errors import DataLossError
 from tfwire._base.native import ffi
 from tfwire._base.strings import StringTable, copy_strings
-from tfwire._data.element_sources import Records
+from tfwire._data.record_sources import Records
 from tfwire._data.stages import GatheringPieces
 from tfwire._data.state_checks import MISSING, state_or
 from tfwire._records.index.random_access import TFRecordFiles

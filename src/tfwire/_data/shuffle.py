@@ -12,10 +12,10 @@ import numpy as np
 from tfwire._base.arguments import integer
 from tfwire._base.errors import copied
 from tfwire._base.native import call, ffi, lib
-from tfwire._data.element_sources import Records
 from tfwire._data.indexed_records import ByNumber, Chosen, NumberedCursor, Permuted, share
 from tfwire._data.packed_records import NO_RECORDS, PackedRecords
 from tfwire._data.permutations import as_key, draws, randrange
+from tfwire._data.record_sources import Records
 from tfwire._data.stages import UNPLACED, Cursor, Derived, GatheringPieces, Stage
 from tfwire._data.state_checks import COUNT, INT64, check_state, state_or
 

@@ -36,13 +36,13 @@ from tfwire._base.workers import Workers as Workers
 from tfwire._data.batching import Parse as Parse, threaded as threaded
 from tfwire._data.combining import Unbatch as Unbatch, Zip as Zip
 from tfwire._data.dataset import paths_of as paths_of
-from tfwire._data.element_sources import Records as Records
 from tfwire._data.grouped import Intact as Intact, group_by_window as group_by_window
 from tfwire._data.indexed_records import check_rule as check_rule
 from tfwire._data.iterator import Epochs as Epochs, iterate as iterate
 from tfwire._data.packed_records import in_memory as in_memory, size_in_memory as size_in_memory
 from tfwire._data.permutations import as_key as as_key, draws as draws
 from tfwire._data.prefetch import Replayed as Replayed, stage_elements as stage_elements
+from tfwire._data.record_sources import Records as Records
 from tfwire._data.stages import (
     Cursor as Cursor,
     Derived as Derived,

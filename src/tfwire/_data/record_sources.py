@@ -1,0 +1,358 @@
+"""Record files as sources of elements: one after the other, or several in turn."""
+
+from __future__ import annotations
+
+import os
+import stat
+from collections.abc import Iterable, Iterator, Sequence
+from contextlib import suppress
+from itertools import chain
+from typing import Any
+
+import numpy as np
+
+from tfwire._base.errors import DataLossError, warn
+from tfwire._data.permutations import as_key, permuted
+from tfwire._data.stages import Cursor, GatheringElements, GatheringPieces, Stage
+from tfwire._data.state_checks import COUNT, MISSING, after, check_state, file_id, state_or
+from tfwire._parsing.parse_file import ParsingOptions, parse_from
+from tfwire._records.reading.batch_reader import BatchReader
+from tfwire._records.reading.damage import RecordPosition
+from tfwire._records.reading.options import make_options
+from tfwire._records.reading.publishing_markers import Markers
+from tfwire._records.reading.read_records import RecordIterator
+
+# Copying longer records costs more than a Python object for each.
+_COPIED_BYTES = 2048
+_RECORDS_PER_PASS = 256  # records dropped at a time
+
+
+class Records(Stage):
+    """The records of TFRecord files, one file after the other or several files in turn.
+
+    Args:
+        paths: The files.
+        compression_type: As for ``read_records``.
+        cycle: How many files to read in turn, a record of each.
+        seed: Shuffles the files in every epoch; None: they keep their order.
+        options: For ``read_records``.
+    """
+
+    spec = "string[]"
+    _shares: tuple[tuple[int, int], ...] = ()  # which shard of the files this is, if any
+
+    def __init__(
+        self,
+        paths: list[Any],
+        compression_type: Any,
+        cycle: int,
+        seed: int | None = None,
+        **options: Any,
+    ) -> None:
+        self.paths = paths
+        self.compression_type = compression_type
+        self.cycle = max(1, min(cycle, len(paths)))
+        self.seed = seed
+        self.redraws = seed is not None
+        self.options = options
+
+    def with_options(self, **options: Any) -> Records:
+        """The same files, read with other options."""
+        found = Records(self.paths, self.compression_type, self.cycle, self.seed, **options)
+        found._shares = self._shares
+        found.next_epoch = self.next_epoch
+        return found
+
+    def of_epoch(self, epoch: str) -> Records:
+        """The files of this shard in the order of an epoch."""
+        if self.seed is None:
+            return self
+        order = np.arange(len(self.paths), dtype=np.int64)
+        order = permuted(as_key(self.seed, epoch, "files"), len(order), order)
+        for num_shards, index in self._shares:
+            order = order[index::num_shards]
+        paths = [self.paths[number] for number in order]
+        return Records(paths, self.compression_type, self.cycle, **self.options)
+
+    def open(self, epoch: str, at: Any = None) -> Cursor:
+        files = self.of_epoch(epoch)
+        return _FileCycle(files, at) if files.cycle > 1 else _FilesInTurn(files, at)
+
+    def open_parsed(
+        self, parser: Any, batch_size: int, drop_remainder: bool, num_threads: int, at: Any
+    ) -> Cursor:
+        """A pass of batches that are read and parsed in C, without an object per record.
+
+        Its position is a place in the files and how many batches were given from there on: some
+        megabytes at most are read again.
+        """
+        number, *position, given = state_or(at, self.place_form(), [0, 0, 0, 0])
+        reading = make_options(
+            self.compression_type,
+            on_corrupt=self.options.get("on_corrupt", "raise"),
+            max_record_size=self.options.get("max_record_size"),
+        )
+        options = ParsingOptions(batch_size, reading, num_threads, drop_remainder)
+        batches = parse_from(parser, self.paths[number:], options, RecordPosition(*position))
+        return _Parsed(batches, number, given)
+
+    def reader(self, number: int, start: Any, markers: Markers) -> BatchReader:
+        """A reader of one of the files."""
+        options = make_options(self.compression_type, **self.options)
+        return BatchReader(self.paths[number], options, start=start, markers=markers)
+
+    def place_form(self) -> list[Any]:
+        """The form of a place: a file's number, the record and the offset where to begin in it, and
+        how many records from there on were given."""
+        return [range(len(self.paths) + 1), COUNT, COUNT, COUNT]
+
+    def begins_short(self) -> bool:
+        """True if a plain file begins with a short record: a header begins with the length."""
+        try:
+            if not stat.S_ISREG(os.stat(self.paths[0]).st_mode):
+                return False  # bytes read from a pipe are lost
+            with open(self.paths[0], "rb") as file:
+                header = file.read(12)
+        except (OSError, TypeError, IndexError):  # the reader reports it
+            return False
+        return len(header) == 12 and int.from_bytes(header[:8], "little") < _COPIED_BYTES
+
+    def sharded(self, num_shards: int, index: int, rule: str) -> Stage:
+        """Whole files: the number of their records is not known."""
+        if rule != "even":
+            raise ValueError(f"rule={rule!r} needs files that are indexed (indexed=True)")
+        if (num_files := len(self.of_epoch("0").paths)) < num_shards:
+            warn(
+                f"{num_shards} shards of {num_files} files: {num_shards - num_files} shards are "
+                "empty; with indexed=True, records are divided"
+            )
+        share = self.with_options(**self.options)
+        if self.seed is None:  # else they are shuffled first, all of them
+            share.paths = self.paths[index::num_shards]
+            share.cycle = max(1, min(self.cycle, len(share.paths)))
+        share._shares = (*self._shares, (num_shards, index))
+        return share
+
+    def describe(self) -> str:
+        facts = [file_id(path) for path in self.paths]
+        shares = "".join(f"[{index}::{num_shards}]" for num_shards, index in self._shares)
+        shuffled = "" if self.seed is None else f", shuffle_files={self.seed}"
+        return f"TFRecordDataset({facts}, cycle={self.cycle}{shuffled}){shares}"
+
+
+class _File(GatheringElements):
+    """The records of one file.
+
+    Args:
+        stage: Its files.
+        markers: As for BatchReader.
+        number: The number of the file.
+        at: The position to begin at, and how many records to skip there.
+    """
+
+    def __init__(
+        self, stage: Records, markers: Markers, number: int, at: Sequence[int] = (0, 0, 0)
+    ) -> None:
+        *position, given = at
+        self._number = number
+        self._reader = stage.reader(number, RecordPosition(*position), markers)
+        self._records = RecordIterator(self._reader)
+        self._iterator = iter(self._records)
+        self._ready: list[bytes] = []  # records that were read ahead
+        self._before: list[int] = []  # the place before the first of them
+        self._given = 0  # how many of them were given
+        while given > 0 and self._error is None:
+            given -= self._pass_over(min(given, _RECORDS_PER_PASS))
+
+    def elements(self, count: int) -> Iterator[bytes]:
+        return self._iterator
+
+    def take(self, count: int) -> list[bytes]:
+        if not self._ready:
+            return super().take(count)
+        first, self._given = self._given, self._given + count
+        found = self._ready[first : self._given]
+        if self._given >= len(self._ready):
+            self._ready = []
+        return found
+
+    def _pass_over(self, count: int) -> int:
+        """Drops count records that were given before; returns how many."""
+        with suppress(DataLossError, OSError):  # take raises it
+            if len(self.take(count)) < count and self._error is None:
+                raise ValueError(MISSING)
+        return count
+
+    def read_ahead(self, count: int) -> int:
+        """Reads count records, or those before the end or an error, unless some are ready. Returns
+        how many are ready."""
+        if not self._ready and self._error is None:
+            self._before, self._given = self.place(), 0
+            with suppress(Exception):  # take raises it
+                self._ready = super().take(count)
+            self._raised = False
+        return len(self._ready) - self._given if self._ready else 0
+
+    def place(self) -> Any:
+        """The file's number, the position in it, and how many records after that were given."""
+        return [self._number, *self._records.position, 0]
+
+    def snapshot(self) -> Any:
+        # Allowed after an error: the position is before the damaged record.
+        return [*self._before[:-1], self._given] if self._ready else self.place()
+
+    def stop(self) -> None:
+        self._reader.interrupt()
+
+    def close(self) -> None:
+        self._records.close()
+
+
+class _FilesInTurn(GatheringPieces):
+    """One file after the other."""
+
+    def __init__(self, stage: Records, at: Any) -> None:
+        self._stage = stage
+        self._markers = Markers()
+        self._number, *place = state_or(at, stage.place_form(), [0, 0, 0, 0])
+        self._file = self._open(place)
+
+    def _open(self, place: Sequence[int] = (0, 0, 0)) -> _File | None:
+        if self._number >= len(self._stage.paths):
+            return None
+        return _File(self._stage, self._markers, self._number, place)
+
+    def piece(self, count: int) -> list[bytes] | None:
+        if self._file is None:
+            return None
+        if not (piece := self._file.take(count)):
+            self._open_next()
+        return piece
+
+    def _open_next(self) -> None:
+        self.close()
+        self._number += 1
+        self._file = self._open()
+
+    def recover(self) -> bool:  # after damage by the next file, as in TensorFlow
+        if not self.is_to_raise and isinstance(self._error, DataLossError):
+            self._open_next()
+            self._error, self._raised = None, False
+        return super().recover()
+
+    def place(self) -> Any:
+        return [self._number, 0, 0, 0] if self._file is None else self._file.snapshot()
+
+    def parts(self) -> Iterable[Cursor]:
+        file = self._file
+        return () if file is None else (file,)
+
+
+class _FileCycle(GatheringPieces):
+    """Records of several files in turn, in the order of TensorFlow's num_parallel_reads.
+    A file that has ended loses its turn: the next file takes its slot, and the turn passes on."""
+
+    def __init__(self, stage: Records, at: Any) -> None:
+        self._stage = stage
+        self._markers = Markers()
+        numbers = range(len(stage.paths) + 1)
+        form = {"turn": range(stage.cycle), "next": numbers, "files": [None] * stage.cycle}
+        at = state_or(at, form, {"turn": 0, "next": 0, "files": []})
+        self._check_files(at["files"], at["next"])
+        self._turn: int = at["turn"]
+        self._next: int = at["next"]  # the number of the next file to open
+        self._files: list[_File | None] = []
+        try:
+            for file in at["files"]:
+                self._files.append(None if file is None else self._open(file[0], file[1:]))
+            while len(self._files) < stage.cycle:
+                self._files.append(self._open_next())
+        except BaseException:
+            self.close()
+            raise
+
+    def _check_files(self, files: list[Any], following: int) -> None:
+        """Checks the places in the open files: each of another one, and none is passed over."""
+        places = [file for file in files if file is not None]
+        for place in places:
+            check_state(place, self._stage.place_form())
+            check_state(place[0], range(following))
+        ended = len(places) < len(files)
+        if len({place[0] for place in places}) < len(places) or (
+            ended and following < len(self._stage.paths)
+        ):
+            raise ValueError("the state is damaged: a file is read twice, or never")
+
+    def _open_next(self) -> _File | None:
+        if self._next >= len(self._stage.paths):
+            return None
+        self._next += 1
+        return self._open(self._next - 1)
+
+    def _open(self, number: int, place: Sequence[int] = (0, 0, 0)) -> _File:
+        return _File(self._stage, self._markers, number, place)
+
+    def piece(self, count: int) -> list[bytes] | None:
+        if not (files := [file for file in self._files if file is not None]):
+            return None
+        rounds = count // len(files)
+        if self._turn == 0 and rounds > 1:
+            rounds = min([rounds, *(file.read_ahead(rounds) for file in files)])
+            if rounds:
+                pieces = [file.take(rounds) for file in files]
+                return list(chain.from_iterable(zip(*pieces, strict=True)))
+        return self._take_one()
+
+    def _take_one(self) -> list[bytes]:
+        """The next record of the current file; nothing if it has ended."""
+        file = self._files[self._turn]
+        piece = [] if file is None else file.take(1)
+        if file is not None and not piece:
+            file.close()
+            self._files[self._turn] = self._open_next()
+        self._turn = (self._turn + 1) % len(self._files)
+        return piece
+
+    def place(self) -> Any:
+        files = [None if file is None else file.snapshot() for file in self._files]
+        return {"turn": self._turn, "next": self._next, "files": files}
+
+    def parts(self) -> Iterable[Cursor]:
+        return [file for file in self._files if file is not None]
+
+
+class _Parsed(GatheringElements):
+    """The batches of ``parse_file``.
+
+    Args:
+        batches: They begin at a position in a file.
+        number: The number of this file.
+        given: How many of the batches were given before.
+    """
+
+    def __init__(self, batches: Any, number: int, given: int) -> None:
+        self._batches = batches
+        self._elements = after(batches, given)
+        self._number = number
+        # Until a batch is drawn, those that were given before are still to be dropped.
+        self._given = given
+
+    def elements(self, count: int) -> Iterator[Any]:
+        return self._elements
+
+    def take(self, count: int) -> list[Any]:
+        found = super().take(count)
+        self._given = 0
+        return found
+
+    def place(self) -> Any:
+        if self._batches.pending_error is not None:  # the last batch may be incomplete
+            raise self._batches.pending_error
+        number, position, given = self._batches.place
+        return [self._number + number, *position, self._given or given]
+
+    def stop(self) -> None:
+        self._batches.stop()
+
+    def close(self) -> None:
+        self._batches.close()
