@@ -22,8 +22,17 @@ static int leap(tfwi_walk *w, uint64_t size) {
     return TFW_OK;
 }
 
+/* Notes where the records begin that were found in data which begins at an offset. Vectors do it, as
+ * nothing is an alias of anything else. */
+static void note_offsets(int64_t *restrict out, const tfw_span *restrict spans, size_t count,
+                         uint64_t offset) {
+    for (size_t i = 0; i < count; i++) {
+        out[i] = (int64_t)(offset + spans[i].offset - TFW_HEADER_SIZE);
+    }
+}
+
 /* Finds the records that begin in a window of the file at w->offset, which holds no whole header
- * from the limit on. Inlined, so that the loop over spans keeps the walk in registers. */
+ * from the limit on. Inlined, for there is a window for every long record. */
 TFWI_INLINE int walk_window(tfwi_walk *w, const uint8_t *data, size_t len, tfw_error *error) {
     tfw_span spans[WALKED_SPANS];
     tfw_error found;
@@ -31,13 +40,12 @@ TFWI_INLINE int walk_window(tfwi_walk *w, const uint8_t *data, size_t len, tfw_e
     int status = TFW_OK;
     while (status == TFW_OK && at < len && w->count < w->capacity) {
         size_t room = w->capacity - w->count;
-        size_t count = 0;
+        size_t scanned = 0;
         size_t consumed = 0;
         status = tfwi_scan(data + at, len - at, w->max_record_size, TFW_NO_DATA_CRC, spans,
-                           room < WALKED_SPANS ? room : WALKED_SPANS, &count, &consumed, &found);
-        for (size_t i = 0; i < count; i++) {
-            w->offsets[w->count++] = (int64_t)(w->offset + spans[i].offset - TFW_HEADER_SIZE);
-        }
+                           room < WALKED_SPANS ? room : WALKED_SPANS, &scanned, &consumed, &found);
+        note_offsets(w->offsets + w->count, spans, scanned, w->offset);
+        w->count += scanned;
         w->offset += consumed;
         at += consumed;
     }
@@ -70,27 +78,25 @@ static size_t window_len(const tfwi_walk *w, size_t want) {
     return len < want ? (size_t)len : want;
 }
 
-int tfwi_walk_on(tfwi_walk *walk, tfw_error *error) {
-    tfwi_walk w = *walk; /* a copy that nothing else can point to */
+int tfwi_walk_on(tfwi_walk *w, tfw_error *error) {
     size_t want = TFW_HEADER_SIZE;
     int status = TFW_OK;
-    while (status == TFW_OK && w.count < w.capacity && w.offset < w.limit) {
-        size_t len = window_len(&w, want);
-        status = tfw_read_at(w.fd, w.buffer, len, w.offset, &len, error);
+    while (status == TFW_OK && w->count < w->capacity && w->offset < w->limit) {
+        size_t len = window_len(w, want);
+        status = tfw_read_at(w->fd, w->buffer, len, w->offset, &len, error);
         if (status == TFW_OK && len == 0) { /* cut since the caller asked for its size */
-            status = tfwi_report_damage(error, tfwi_cut(TFW_HEADER_SIZE, 0), w.buffer,
-                                        w.first + w.count, w.offset);
+            status = tfwi_report_damage(error, tfwi_cut(TFW_HEADER_SIZE, 0), w->buffer,
+                                        w->first + w->count, w->offset);
         } else if (status == TFW_OK) {
-            w.last_size = 0;
-            status = walk_window(&w, w.buffer, len, error);
+            w->last_size = 0;
+            status = walk_window(w, w->buffer, len, error);
         }
-        want = want < w.buffer_len / GROWTH ? want * GROWTH : w.buffer_len;
-        if (w.last_size >= TFWI_LEAPT_RECORD) {
+        want = want < w->buffer_len / GROWTH ? want * GROWTH : w->buffer_len;
+        if (w->last_size >= TFWI_LEAPT_RECORD) {
             want = TFW_HEADER_SIZE;
         }
     }
-    *walk = w;
-    return status == TFW_OK && w.offset >= w.limit ? TFW_END : status;
+    return status == TFW_OK && w->offset >= w->limit ? TFW_END : status;
 }
 
 int tfw_walk(int32_t fd, uint64_t end, uint64_t *offset, uint8_t *buffer, size_t buffer_len,
