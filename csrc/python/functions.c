@@ -23,6 +23,7 @@ static PyMethodDef functions[] = {
     FUNCTION("tfw_has_content", tfwi_has_content),
     FUNCTION("tfw_new_single", tfwi_new_single),
     FUNCTION("tfw_parse_single", tfwi_parse_single),
+    FUNCTION("tfw_hold_columns", tfwi_hold_columns),
     {NULL, NULL, 0, NULL},
 };
 

@@ -34,6 +34,7 @@ tfwi_function tfwi_iterate_spans;
 tfwi_function tfwi_spans_of_bytes;
 tfwi_function tfwi_bytes_of_offsets;
 tfwi_function tfwi_bytes_of_record;
+tfwi_function tfwi_hold_columns;
 
 #else
 #include "tfwire_python.h" /* a file of C is not empty */

@@ -2,21 +2,24 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from functools import partial
-from operator import is_
+from itertools import repeat
 from typing import Any, NamedTuple
 
 import numpy as np
 
 from tfwire._base.aliases import Array
-from tfwire._base.native import ffi
+from tfwire._base.native import address, ffi, objects
 from tfwire._examples.column_types import BytesColumn
 from tfwire._parsing.failure import ParseFailure
 from tfwire._parsing.fields import Column, between
-from tfwire._parsing.native_session import Schema, arrays_over
+from tfwire._parsing.native_session import Schema
 from tfwire._parsing.spec import Plan
 from tfwire._records.reading.pipeline import Chunk
+
+# As Column(...), in loops of C.
+_NEW_COLUMN: Any = partial(tuple.__new__, Column)
 
 
 class Rows(NamedTuple):
@@ -46,35 +49,53 @@ class Rows(NamedTuple):
 def rows_of_chunk(chunk: Chunk, schemas: Sequence[Schema | None]) -> Rows:
     """The records of a chunk. Values keep their memory as long as a view of them lives; each column
     has its own."""
-    parts: list[list[Column]] = []
-    native, count = ffi.new("tfw_column *"), chunk.num_records
-    for is_list, schema in enumerate(schemas):
-        columns: list[Column] = []
-        parts.append(columns)
-        if schema is None:
-            continue
-        for i, request in enumerate(schema.plan.requests):
-            held = chunk.hold(bool(is_list), i, native)
-            columns.append(arrays_over(native, request, partial(_array, held), _from_zero, count))
-            if i in schema.lent:
-                columns[-1] = columns[-1]._replace(empty=schema.spares[i].empty)
+    count = chunk.num_records
+    parts = [
+        [] if schema is None else _columns(chunk, is_list, schema, count)
+        for is_list, schema in enumerate(schemas)
+    ]
     return Rows(parts, count)
 
 
-def _array(owner: Any, memory: Any, count: int, dtype: Any) -> Array:
-    """A writable array over memory that lives as long as its owner, which it keeps."""
-    if not count:
-        return np.empty(0, dtype)
-    size = count * np.dtype(dtype).itemsize
-    # A destructor of C, as Python loses an interrupt that arrives in a finalizer of its own: it
-    # has the owner, and nothing to do.
-    keeping = ffi.gc(memory, partial(is_, owner))
-    return np.frombuffer(ffi.buffer(keeping, size), dtype)
+def _columns(chunk: Chunk, is_list: int, schema: Schema, count: int) -> list[Column]:
+    # A chunk of many columns has two or three batches only: the columns are made in loops of C.
+    number = len(schema.dtypes)
+    natives, memory = ffi.new("tfw_column[]", number), ffi.new("void *[]", number)
+    keepers, sizes = objects.tfw_hold_columns(
+        address(chunk.native), is_list, address(natives), address(memory), number
+    )
+    # What keeps a column is the destructor of its memory.
+    buffers = map(ffi.buffer, map(ffi.gc, ffi.unpack(memory, number), keepers), sizes)
+    if 0 in sizes:
+        arrays: Iterable[Array] = map(_array, buffers, schema.dtypes)
+    else:
+        arrays = map(np.frombuffer, buffers, schema.dtypes)
+    none = repeat(None)  # of offsets
+    columns = list(map(_NEW_COLUMN, zip(arrays, none, none, schema.empties, strict=False)))
+    for i in schema.with_offsets:
+        columns[i] = _with_offsets(columns[i], natives[i], count)
+    return columns
 
 
-def _from_zero(memory: Any, count: int, dtype: Any) -> Array:
+def _array(buffer: Any, dtype: Any) -> Array:
+    return np.frombuffer(buffer, dtype) if len(buffer) else np.empty(0, dtype)
+
+
+def _with_offsets(column: Column, native: Any, count: int) -> Column:
+    values, splits, steps = column.values, None, None
+    if native.offsets != ffi.NULL:
+        offsets = _from_zero(native.offsets, native.value_count)
+        values = BytesColumn._trusted(values, offsets, (native.value_count,))
+    if native.splits != ffi.NULL:
+        splits = _from_zero(native.splits, native.cell_count)
+    if native.steps != ffi.NULL:
+        steps = _from_zero(native.steps, count)
+    return Column(values, splits, steps, column.empty)
+
+
+def _from_zero(memory: Any, count: int) -> Array:
     """Offsets that begin with 0, copied: their ends are also those of other rows."""
-    offsets: Array = np.frombuffer(ffi.buffer(memory, count * np.dtype(dtype).itemsize), dtype)
+    offsets: Array = np.frombuffer(ffi.buffer(memory, (count + 1) * 8), np.int64)
     own: Array = offsets - offsets[0]
     return own
 

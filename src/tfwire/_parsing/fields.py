@@ -298,12 +298,13 @@ def results_of_batches(
     """
     if count > size and isinstance(field, Dense):
         values = columns[field.column].values
-        if isinstance(values, np.ndarray):  # numbers, which have no last step
-            return _rows(values, field.shape, count, size)
-        values = finish(field.batch(columns, count))
-        if isinstance(values, np.ndarray):
-            return _rows(values, field.shape, count, size)
-        return _strings(values, field.shape, count, size)
+        if not isinstance(values, np.ndarray):  # numbers have no last step
+            values = finish(field.batch(columns, count))
+            if isinstance(values, BytesColumn):
+                return _strings(values, field.shape, count, size)
+        if not count % size:  # as usual
+            return iter(values.reshape(count // size, size, *field.shape))
+        return _rows(values, field.shape, count, size)
     return (finish(field.batch(part, rows)) for part, rows in _parts(columns, count, size))
 
 
@@ -344,10 +345,9 @@ def _parts(
 
 
 def _rows(values: Array, shape: tuple[int, ...], count: int, size: int) -> Iterator[Array]:
-    """The batches of an array, which is reshaped so that iterating runs in C."""
+    """The batches of an array, which is reshaped so that iterating runs in C; the last has fewer
+    records."""
     whole, rest = divmod(count, size)
-    if not rest:
-        return iter(values.reshape(whole, size, *shape))
     values = values.reshape(count, *shape)
     complete, last = values[: count - rest], values[count - rest :]
     return chain(complete.reshape(whole, size, *shape), [last.reshape(rest, *shape)])
@@ -360,13 +360,13 @@ def _strings(
     data, offsets = column.data, column.offsets
     strings = size * math.prod(shape)  # of a batch
     whole, rest = divmod(count, size)
-    ends = offsets[::strings] if strings else np.zeros(whole + 1, np.int64)
     # The offsets of a batch begin with the end of the batch before.
-    windows = np.lib.stride_tricks.sliding_window_view(offsets, strings + 1)[:: max(strings, 1)]
-    own = iter(windows[:whole] - ends[:whole, np.newaxis])
+    ends = np.ndarray(whole + 1, np.int64, offsets, 0, strings * 8)
+    windows = np.ndarray((whole, strings + 1), np.int64, offsets, 0, (strings * 8, 8))
+    own = iter(windows - ends[:whole, np.newaxis])
     trusted, batch_shape = BytesColumn._trusted, (size, *shape)
     begin = 0
-    for end, row in zip(ends[1 : whole + 1].tolist(), own, strict=True):
+    for end, row in zip(ends[1:].tolist(), own, strict=True):
         yield trusted(data[begin:end], row, batch_shape)
         begin = end
     if rest:

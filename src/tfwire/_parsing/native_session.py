@@ -174,7 +174,7 @@ def arrays_over(
 ) -> Column:
     """A tfw_column of count records as arrays, each made by one of the functions."""
     values: Any
-    if request.dtype == string:
+    if column.offsets != ffi.NULL:
         data = array_of_values(column.values, column.byte_count, np.uint8)
         offsets = array(column.offsets, column.value_count + 1, np.int64)
         values = BytesColumn._trusted(data, offsets, (column.value_count,))
@@ -194,11 +194,16 @@ def arrays_over(
 
 class Schema:
     """The tfw_schema of a plan, which is immutable, and memory for its columns; for any number of
-    threads."""
+    threads.
+
+    Attributes:
+        dtypes: Of the values of each column; of strings, of their bytes.
+        with_offsets: The columns that have offsets, splits or steps.
+        empties: Allocates memory for a copy of each column, as np.empty.
+    """
 
     def __init__(self, plan: Plan) -> None:
         self.plan = plan
-        self.spares = [Spare() for _ in plan.requests]
         features = ffi.new("tfw_feature[]", len(plan.requests))
         pinned = [
             _describe(feature, request)
@@ -216,6 +221,7 @@ class Schema:
             if request.dtype != string
             and (request.layout == lib.TFW_REPEATED or (plan.lists and not request.variable))
         }
+        self._take_memory()
         self.grown = [
             i
             for i, request in enumerate(plan.requests)
@@ -226,11 +232,26 @@ class Schema:
             for i, request in enumerate(plan.requests)
             if request.layout == lib.TFW_DENSE and request.dtype != string and not plan.lists
         ]
+        self.dtypes = [
+            np.dtype(np.uint8) if request.dtype == string else request.dtype.dtype
+            for request in plan.requests
+        ]
+        self.with_offsets = [
+            i
+            for i, request in enumerate(plan.requests)
+            if request.dtype == string or request.layout != lib.TFW_DENSE or plan.lists
+        ]
+
+    def _take_memory(self) -> None:
+        self.spares = [Spare() for _ in self.plan.requests]
+        self.empties = [
+            spare.empty if i in self.lent else np.empty for i, spare in enumerate(self.spares)
+        ]
 
     def with_own_memory(self) -> Schema:
         """The same schema for another parser: memory is kept as long as the parser."""
         other = copy(self)
-        other.spares = [Spare() for _ in self.plan.requests]
+        other._take_memory()
         return other
 
 

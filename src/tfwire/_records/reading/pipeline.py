@@ -276,14 +276,6 @@ class Chunk:
         lib.tfw_chunk_place(self.native, record, place)
         return place_of(place)
 
-    def hold(self, is_list: bool, feature: int, column: Any) -> Any:
-        """Fills in a ``tfw_column *``, valid as long as what this returns, whatever becomes of the
-        chunk."""
-        error, hold = new_error(), ffi.new("tfw_hold **")
-        status = lib.tfw_chunk_hold(self.native, is_list, feature, column, hold, error)
-        check(status, error)
-        return ffi.gc(hold[0], lib.tfw_hold_release)
-
     def release(self) -> None:
         """Gives the memory back at once. No array over it may be left."""
         ffi.release(self.native)
