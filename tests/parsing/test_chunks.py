@@ -60,8 +60,8 @@ def test_no_file_stays_open(tmp_path, monkeypatch, taken, num_threads):
 
 @pytest.mark.parametrize("num_threads", [1, 2])
 def test_a_chunk_takes_few_calls(tmp_path, num_threads):
-    """One for the chunk, one to look at it, one for its columns, however many; cffi releases the GIL
-    in those it makes, and waits for it again."""
+    """One for the chunk, one to look at it, one for its columns, however many; cffi releases the
+    GIL in those that it makes, and waits for it again."""
     path = tmp_path / "x"
     path.write_bytes(frame(record(1)) * 200_000)
     calls = Counter()
