@@ -22,8 +22,8 @@ static int leap(tfwi_walk *w, uint64_t size) {
     return TFW_OK;
 }
 
-/* Notes where the records begin that were found in data which begins at an offset. Vectors do it, as
- * nothing is an alias of anything else. */
+/* Notes where the records begin that were found in data which begins at an offset. Vectors do it,
+ * as nothing is an alias of anything else. */
 static void note_offsets(int64_t *restrict out, const tfw_span *restrict spans, size_t count,
                          uint64_t offset) {
     for (size_t i = 0; i < count; i++) {
