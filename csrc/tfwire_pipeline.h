@@ -63,7 +63,8 @@ typedef struct tfw_pipeline_options {
     uint32_t mode;              /* enum tfw_pipeline_mode */
     uint32_t flags;
     uint32_t reserved;          /* 0 */
-    const tfw_indexed_file *indexed; /* instead of paths: for tfw_pipeline_fetch */
+    const tfw_indexed_file *indexed; /* instead of paths: for tfw_pipeline_fetch; offsets and files
+                                        must stay, caches may be freed at any time */
     uint64_t indexed_count;
 } tfw_pipeline_options;
 

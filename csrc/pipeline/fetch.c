@@ -377,8 +377,9 @@ int tfwi_fetch_init(tfw_pipeline *p, const tfw_pipeline_options *o, tfw_error *e
         }
         end += file->count;
         p->indexed.of[i] = (tfwi_indexed){*file, end};
+        tfwi_cache_share(file->cache);
+        p->indexed.count = i + 1;
     }
-    p->indexed.count = (size_t)o->indexed_count;
     p->has_ended = true; /* but for what is ordered */
     return TFW_OK;
 }

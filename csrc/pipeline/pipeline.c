@@ -98,6 +98,9 @@ static void free_parts(tfw_pipeline *p) {
             tfwi_pool_close(p->pools[i]);
         }
     }
+    for (size_t i = 0; i < p->indexed.count; i++) {
+        tfw_cache_free(p->indexed.of[i].file.cache);
+    }
     tfw_free(p->indexed.of);
     tfw_free(p->paths.of);
     tfw_free(p->workers);

@@ -11,7 +11,8 @@
 enum { BLOCK = 1 << 16, ABSENT = 0, CLAIMED = 1, PRESENT = 2 };
 
 struct tfw_cache {
-    uint64_t size; /* of the file */
+    atomic_size_t shares; /* its creator's, and those of pipelines: freed with the last one */
+    uint64_t size;        /* of the file */
     atomic_uchar *states;
     tfwi_bytes memory;
 };
@@ -20,6 +21,9 @@ int tfw_cache_create(uint64_t size, tfw_cache **out_cache, tfw_error *error) {
     tfw_cache *cache = tfwi_calloc(1, sizeof *cache);
     const uint64_t blocks = size / BLOCK + 1;
     *out_cache = NULL;
+    if (cache != NULL) {
+        atomic_init(&cache->shares, 1);
+    }
     if (cache != NULL && size <= SIZE_MAX / 2) {
         cache->size = size;
         cache->states = tfwi_calloc((size_t)blocks, sizeof *cache->states);
@@ -32,12 +36,19 @@ int tfw_cache_create(uint64_t size, tfw_cache **out_cache, tfw_error *error) {
     return tfwi_fail(error, TFW_E_MEMORY, "no memory for a cache");
 }
 
-void tfw_cache_free(tfw_cache *cache) {
+void tfwi_cache_share(tfw_cache *cache) {
     if (cache != NULL) {
-        tfw_free(cache->states);
-        tfw_free(cache->memory.of);
-        tfw_free(cache);
+        atomic_fetch_add(&cache->shares, 1);
     }
+}
+
+void tfw_cache_free(tfw_cache *cache) {
+    if (cache == NULL || atomic_fetch_sub(&cache->shares, 1) != 1) {
+        return;
+    }
+    tfw_free(cache->states);
+    tfw_free(cache->memory.of);
+    tfw_free(cache);
 }
 
 static bool fill_block(tfw_cache *cache, int32_t fd, size_t block) {

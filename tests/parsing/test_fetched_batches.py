@@ -1,14 +1,17 @@
 """Records that are parsed by their numbers: as the objects of them are."""
 
+import gc
 import os
 import pickle
 import threading
+import weakref
 
 import numpy as np
 import pytest
 
 import tfwire as tfw
 from helpers.processes.forks import forked
+from tfwire._base.native import ffi
 from tfwire._parsing.fetched_batches import FetchedBatches, NumberedParser
 from tfwire._records.index.record_numbers import indexed_table
 
@@ -178,3 +181,30 @@ def test_cancelled_and_closed(files):
     batches.close()
     with pytest.raises(RuntimeError, match="closed"):
         batches.take(100)
+
+
+def test_files_that_are_closed_are_read_to_the_end(files):
+    table = indexed_table(files)
+    expected = plain(tfw.Parser(SPEC).parse(files[:]))
+    files.close()
+    batches = FetchedBatches(tfw.Parser(SPEC), table, 451, 2)
+    del files, table
+    gc.collect()
+    batches.order(np.arange(451))
+    assert expected == plain(batches.take(451)[0])
+    batches.close()
+
+
+@pytest.mark.parametrize("in_cycle", [False, True])
+def test_the_threads_end_before_what_they_use_goes(files, in_cycle):
+    """Python drops attributes in the order in which they were made, garbage in any order."""
+    gone, offsets = [], np.zeros(1)
+    watched = weakref.ref(offsets, lambda dead: gone.append("offsets"))
+    table = indexed_table(files)._replace(files=[offsets])
+    batches = FetchedBatches(tfw.Parser(SPEC), table, 10, 2)
+    native = batches._pipeline._native
+    batches._pipeline._native = ffi.gc(native, lambda native: gone.append("threads"))
+    batches.me = batches if in_cycle else None
+    del native, offsets, table, batches
+    gc.collect()
+    assert (["threads", "offsets"], None) == (gone, watched())

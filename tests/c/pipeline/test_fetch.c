@@ -237,6 +237,7 @@ static void ended_at_any_time(void) {
                 CHECK_EQ(TFW_OK, tfw_pipeline_fetch(p, l.numbers, 1000, NULL));
             }
             CHECK_EQ(TFW_NEED_SPACE, tfw_pipeline_fetch(p, l.numbers, 1000, NULL));
+            with_caches(&l); /* those before are the pipeline's alone */
             for (size_t i = 0; i < taken; i++) {
                 tfw_chunk_release(kept);
                 CHECK_EQ(TFW_OK, tfw_pipeline_next(p, -1, &kept, NULL));

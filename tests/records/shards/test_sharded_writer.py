@@ -8,6 +8,7 @@ import itertools
 import os
 import pickle
 import resource
+import signal
 import threading
 import tracemalloc
 
@@ -23,7 +24,7 @@ from tfwire._records.files.byte_sinks import ShardSink
 from tfwire._records.index.random_access import TFRecordFiles
 from tfwire._records.index.record_index import RecordIndex
 from tfwire._records.reading.publishing_markers import MARKER
-from tfwire._records.shards.sharded_writer import ShardedWriter
+from tfwire._records.shards.sharded_writer import ShardedWriter, _ShardThreads
 from tfwire.sharding import recover_shards
 
 RECORDS = [bytes([i]) * (i * 7 % 50) for i in range(60)]
@@ -384,3 +385,39 @@ def test_a_forked_process_disturbs_nothing(tmp_path, threads):
         assert forked(write)()
         writer.write_many(RECORDS[30:])
     assert filled_in_turn(RECORDS, 200) == contents(writer)
+
+
+def test_no_call_runs_after_any_number_of_interrupts():
+    """C encodes in the calls, from memory that is freed after them."""
+    threads, seen, running = _ShardThreads(2), [], []
+    interrupted, go_on = threading.Semaphore(0), threading.Event()
+
+    def note(number, frame):
+        seen.append(number)
+        interrupted.release()
+        raise KeyboardInterrupt
+
+    def call(number):
+        running.append(number)
+        go_on.wait()
+        running.remove(number)
+
+    def interrupt():
+        while len(running) < 2:
+            pass
+        for _ in range(3):
+            signal.pthread_kill(threading.main_thread().ident, signal.SIGINT)
+            interrupted.acquire()
+        go_on.set()
+
+    before = signal.signal(signal.SIGINT, note)
+    interrupter = threading.Thread(target=interrupt)
+    try:
+        interrupter.start()
+        with pytest.raises(KeyboardInterrupt):
+            threads.for_each(8, call)
+        assert ([], 3) == (running, len(seen))
+    finally:
+        interrupter.join()
+        signal.signal(signal.SIGINT, before)
+        threads.close()

@@ -12,7 +12,7 @@ from tfwire._base.errors import DataLossError
 from tfwire._base.native import ffi
 from tfwire._records.files.urls import ObjectPath
 from tfwire._records.index.local_records import FileAccess
-from tfwire._records.index.random_access import TFRecordFile, TFRecordFiles
+from tfwire._records.index.random_access import TFRecordFiles
 
 
 class RecordNumbers(Sequence[Any]):
@@ -47,12 +47,12 @@ class IndexedTable(NamedTuple):
 
     Attributes:
         native: ``tfw_indexed_file[]``.
-        files: The files, which stay open as long as this is held.
+        files: The files, which stay open as long as this is held, whoever closes them.
         mean: The mean size of a record in bytes, with its frame.
     """
 
     native: Any
-    files: list[TFRecordFile]
+    files: list[FileAccess]
     mean: int
 
 
@@ -65,12 +65,14 @@ def indexed_table(files: TFRecordFiles) -> IndexedTable | None:
         return None
     try:
         opened = [files._file(number) for number in range(len(files.paths))]
-        accesses = [file._access() for file in opened]
+        accesses: list[FileAccess] = []
         native = ffi.new("tfw_indexed_file[]", len(opened))
-        for number, access in enumerate(accesses):
+        for number, file in enumerate(opened):
+            access = file._access()
             if not isinstance(access, FileAccess) or not access.fill_in(native + number):
                 return None
+            accesses.append(access)
     except (DataLossError, OSError, ValueError):
         return None
     size = sum(int(file.index.offsets[-1]) for file in opened)
-    return IndexedTable(native, opened, size // max(1, len(files)) + 1)
+    return IndexedTable(native, accesses, size // max(1, len(files)) + 1)

@@ -167,6 +167,7 @@ class Passage(Generic[Item, Result]):
         with ParallelMap(self._read, unread, self._num_threads) as results:
             self._others = results
             while waiting:
+                self._check()  # a stop just before did not know of them
                 file = waiting.popleft()
                 yield next(results) if file.result is None else file.result
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor, wait
 from contextlib import closing
-from threading import Semaphore
+from threading import Event, Semaphore
 from typing import Any
 
 from tfwire._base.aliases import (
@@ -411,23 +411,45 @@ class _ShardThreads:
             self._call(function, range(count))
             return
         futures: list[Future[None]] = []
+        stopped = Event()
         try:
             for thread, pool in enumerate(self._pools):
                 numbers = range(thread, count, len(self._pools))
-                futures.append(pool.submit(self._call, function, numbers))
+                futures.append(pool.submit(self._call, function, numbers, stopped))
             wait(futures)
-        except RuntimeError:  # closed meanwhile
-            self._check()
+        except BaseException as error:
+            stopped.set()
+            self._join_calls()
+            if isinstance(error, RuntimeError):  # closed meanwhile
+                self._check()
             raise
-        finally:
-            wait(futures)  # also after an interrupt
         for future in futures:
             future.result()
 
     @staticmethod
-    def _call(function: Callable[[int], None], numbers: Iterable[int]) -> None:
+    def _call(
+        function: Callable[[int], None], numbers: Iterable[int], stopped: Event | None = None
+    ) -> None:
         for number in numbers:
-            function(number)
+            if stopped is None or not stopped.is_set():
+                function(number)
+
+    def _join_calls(self) -> None:
+        """Waits until all tasks have ended, however many interrupts come: C uses memory in them
+        that is freed next. Of a task whose submission was interrupted nobody has a future."""
+        interrupt: BaseException | None = None
+        pools = list(self._pools)
+        while pools:
+            try:
+                try:
+                    pools[-1].submit(int).result()
+                except RuntimeError:  # closed meanwhile
+                    pools[-1].shutdown()
+                pools.pop()
+            except BaseException as error:
+                interrupt = error
+        if interrupt is not None:
+            raise interrupt
 
     def wait(self) -> None:
         """Waits until all tasks are done.
