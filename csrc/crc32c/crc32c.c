@@ -89,8 +89,8 @@ uint32_t tfw_crc32c_unmask(uint32_t masked) { return tfwi_crc32c_unmask(masked);
 uint32_t tfw_crc32c_combine(uint32_t crc_a, uint32_t crc_b, uint64_t len_b) {
     const tfwi_crc32c_kernel *kernel = tfwi_crc32c_current();
     uint64_t exponent = 8 * (len_b % TFWI_ORDER_OF_X) % TFWI_ORDER_OF_X;
-    for (size_t digit = 0; exponent != 0; digit++, exponent >>= 8) {
-        crc_a = kernel->multiply(crc_a, powers[digit][exponent & 0xff]);
+    for (size_t digit = 0; exponent != 0; digit++, exponent >>= 4) {
+        crc_a = kernel->multiply(crc_a, powers[digit][exponent & 0xf]);
     }
     return crc_a ^ crc_b;
 }

@@ -42,7 +42,9 @@ TARGET TFWI_INLINE uint64_t vec_low(vec x) { return vgetq_lane_u64(x, 0); }
 
 TARGET TFWI_INLINE vec vec_add(vec x, vec y) { return veorq_u64(x, y); }
 
-TARGET TFWI_INLINE vec vec_factors(const uint32_t *pair) { return vmovl_u32(vld1_u32(pair)); }
+TARGET TFWI_INLINE vec vec_factors(const uint64_t *first, const uint64_t *second) {
+    return vcombine_u64(vld1_u64(first), vld1_u64(second));
+}
 
 TARGET TFWI_INLINE vec vec_fold(vec x, vec factors, vec y) {
     poly64x2_t px = vreinterpretq_p64_u64(x), pf = vreinterpretq_p64_u64(factors);
@@ -60,9 +62,9 @@ TARGET TFWI_INLINE uint32_t vec_lane_sum(vec x) {
 }
 
 TARGET TFWI_INLINE uint32_t vec_sum(vec a, vec b, vec c, vec d) {
-    vec sum = vec_fold(c, vec_factors(folds[FOLDS_ZERO + 16]), d);
-    sum = vec_fold(b, vec_factors(folds[FOLDS_ZERO + 32]), sum);
-    return vec_lane_sum(vec_fold(a, vec_factors(folds[FOLDS_ZERO + 48]), sum));
+    vec sum = vec_fold(c, vec_factors(FOLD_OVER(16)), d);
+    sum = vec_fold(b, vec_factors(FOLD_OVER(32)), sum);
+    return vec_lane_sum(vec_fold(a, vec_factors(FOLD_OVER(48)), sum));
 }
 
 #include "crc32c/crc32c_fold_template.h"

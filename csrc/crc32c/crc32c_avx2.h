@@ -39,9 +39,8 @@ TARGET TFWI_INLINE uint64_t vec_low(vec x) {
 
 TARGET TFWI_INLINE vec vec_add(vec x, vec y) { return _mm256_xor_si256(x, y); }
 
-TARGET TFWI_INLINE vec vec_factors(const uint32_t *pair) {
-    return _mm256_broadcastsi128_si256(
-        _mm_cvtepu32_epi64(_mm_loadl_epi64((const __m128i *)(const void *)pair)));
+TARGET TFWI_INLINE vec vec_factors(const uint64_t *first, const uint64_t *second) {
+    return _mm256_broadcastsi128_si256(_mm_set_epi64x((int64_t)*second, (int64_t)*first));
 }
 
 TARGET TFWI_INLINE vec vec_fold(vec x, vec factors, vec y) {

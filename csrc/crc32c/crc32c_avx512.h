@@ -43,8 +43,8 @@ TARGET TFWI_INLINE uint64_t vec_low(vec x) {
 
 TARGET TFWI_INLINE vec vec_add(vec x, vec y) { return _mm512_xor_si512(x, y); }
 
-TARGET TFWI_INLINE vec vec_factors(const uint32_t *pair) {
-    return _mm512_broadcast_i32x4(_mm_cvtepu32_epi64(_mm_loadl_epi64((const __m128i *)pair)));
+TARGET TFWI_INLINE vec vec_factors(const uint64_t *first, const uint64_t *second) {
+    return _mm512_broadcast_i32x4(_mm_set_epi64x((int64_t)*second, (int64_t)*first));
 }
 
 TARGET TFWI_INLINE vec vec_fold(vec x, vec factors, vec y) {
@@ -105,7 +105,7 @@ TARGET TFWI_INLINE vec load_last(uintptr_t end, size_t zeros) {
 /* At most 64 bytes, loaded from the end backwards with zeros before them; these change nothing, as
  * the register begins with 0. The first register itself is carried over the whole length. */
 TARGET TFWI_INLINE uint32_t one_vector(uint32_t state, const uint8_t *p, size_t len) {
-    __m128i carried = lane_product(state, folds[FOLDS_ZERO + len - 16][0]);
+    __m128i carried = lane_product(state, (uint32_t)FACTOR_OVER(len - 8));
     vec x = load_last((uintptr_t)p + len, 64 - len);
     return lanes_sum(to_end(3, x, _mm512_setzero_si512()), carried);
 }
@@ -114,14 +114,14 @@ TARGET TFWI_INLINE uint32_t one_vector(uint32_t state, const uint8_t *p, size_t 
 TARGET TFWI_INLINE uint32_t two_vectors(uint32_t state, const uint8_t *p, size_t len) {
     size_t odd = len - 64;
     vec x = vec_add(load_first(p, odd), vec_state(state));
-    x = vec_fold(x, vec_factors(folds[FOLDS_ZERO + odd]), vec_load(p + odd));
+    x = vec_fold(x, vec_factors(FOLD_OVER(odd)), vec_load(p + odd));
     return lanes_sum(to_end(3, x, _mm512_setzero_si512()), _mm_setzero_si128());
 }
 
 /* 128 to 256 bytes: the odd ones are carried to the last 128. */
 TARGET TFWI_INLINE uint32_t four_vectors(uint32_t state, const uint8_t *p, size_t len) {
     size_t odd = len - 128;
-    vec factors = vec_factors(folds[FOLDS_ZERO + odd]);
+    vec factors = vec_factors(FOLD_OVER(odd));
     vec x = vec_add(load_first(p, odd), vec_state(state));
     vec y = load_first(p + 64, excess(odd, 64));
     x = vec_fold(x, factors, vec_load(p + odd));
@@ -137,7 +137,7 @@ TARGET TFWI_NOINLINE static uint32_t many_vectors(uint32_t state, const uint8_t 
     row x = {load_first(p, odd), load_first(p + 64, excess(odd, 64)),
              load_first(p + 128, excess(odd, 128)), load_first(p + 192, excess(odd, 192))};
     x.a = vec_add(x.a, vec_state(state));
-    return fold(x, vec_factors(folds[FOLDS_ZERO + odd]), p + odd, num_blocks, num_rows);
+    return fold(x, vec_factors(FOLD_OVER(odd)), p + odd, num_blocks, num_rows);
 }
 
 /* Lengths of records are unpredictable, and a mispredicted branch costs more than all the

@@ -8,7 +8,7 @@
  *     vec_state(state)           in the first 4 bytes the register, the others 0
  *     vec_product(a, b)          in the first lane the carry-less product, the others 0
  *     vec_add(x, y)              x + y, which is XOR
- *     vec_factors(pair)          two factors of crc32c_tables.h, in every lane
+ *     vec_factors(first, second) two factors of crc32c_tables.h, in every lane
  *     vec_fold(x, factors, y)    every lane of x carried over the factors' distance, plus y
  *     vec_low(x)                 the first 8 bytes
  *     vec_sum(a, b, c, d)        what four vectors do to a register of 0
@@ -51,7 +51,7 @@ TARGET TFWI_INLINE row next_row(row x, vec factors, const uint8_t *p) {
 
 /* The last row of the block at p, streams included; x is carried to the first by factors. */
 TARGET TFWI_INLINE row next_block(row x, vec factors, const uint8_t *p) {
-    const vec to_next = vec_factors(folds[FOLDS_ZERO + ROW_SIZE]);
+    const vec to_next = vec_factors(FOLD_OVER(ROW_SIZE));
     const uint8_t *words = p + ROWS_SIZE;
     uint32_t s0 = 0, s1 = 0, s2 = 0;
     for (size_t i = 0; i < BLOCK_ROWS; i++, p += ROW_SIZE) {
@@ -75,10 +75,10 @@ TARGET TFWI_INLINE uint32_t fold(row x, vec factors, const uint8_t *p, size_t nu
                                  size_t num_rows) {
     for (; num_blocks > 0; num_blocks--, p += BLOCK_SIZE) {
         x = next_block(x, factors, p);
-        factors = vec_factors(BLOCK_FOLD);
+        factors = vec_factors(&BLOCK_FOLD[0], &BLOCK_FOLD[1]);
     }
     x = next_row(x, factors, p);
-    factors = vec_factors(folds[FOLDS_ZERO + ROW_SIZE]);
+    factors = vec_factors(FOLD_OVER(ROW_SIZE));
     for (num_rows--, p += ROW_SIZE; num_rows > 0; num_rows--, p += ROW_SIZE) {
         x = next_row(x, factors, p);
     }

@@ -33,8 +33,8 @@ TARGET TFWI_INLINE uint64_t vec_low(vec x) { return (uint64_t)_mm_cvtsi128_si64(
 
 TARGET TFWI_INLINE vec vec_add(vec x, vec y) { return _mm_xor_si128(x, y); }
 
-TARGET TFWI_INLINE vec vec_factors(const uint32_t *pair) {
-    return _mm_cvtepu32_epi64(_mm_loadl_epi64((const __m128i *)pair));
+TARGET TFWI_INLINE vec vec_factors(const uint64_t *first, const uint64_t *second) {
+    return _mm_set_epi64x((int64_t)*second, (int64_t)*first);
 }
 
 TARGET TFWI_INLINE vec vec_fold(vec x, vec factors, vec y) {
@@ -53,9 +53,9 @@ TARGET TFWI_INLINE uint32_t vec_lane_sum(vec x) {
 }
 
 TARGET TFWI_INLINE uint32_t vec_sum(vec a, vec b, vec c, vec d) {
-    vec sum = vec_fold(c, vec_factors(folds[FOLDS_ZERO + 16]), d);
-    sum = vec_fold(b, vec_factors(folds[FOLDS_ZERO + 32]), sum);
-    return vec_lane_sum(vec_fold(a, vec_factors(folds[FOLDS_ZERO + 48]), sum));
+    vec sum = vec_fold(c, vec_factors(FOLD_OVER(16)), d);
+    sum = vec_fold(b, vec_factors(FOLD_OVER(32)), sum);
+    return vec_lane_sum(vec_fold(a, vec_factors(FOLD_OVER(48)), sum));
 }
 
 #include "crc32c/crc32c_fold_template.h"

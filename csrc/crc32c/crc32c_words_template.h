@@ -65,7 +65,7 @@ TARGET TFWI_NOINLINE static uint32_t streams_and_blocks(uint32_t state, const ui
     state = three_streams(state, p, odd);
     vec zero = vec_state(0);
     row x = {vec_state(state), zero, zero, zero};
-    return fold(x, vec_factors(folds[FOLDS_ZERO]), p + odd, (len - ROW_SIZE) / BLOCK_SIZE, 1);
+    return fold(x, vec_factors(FOLD_OVER(0)), p + odd, (len - ROW_SIZE) / BLOCK_SIZE, 1);
 }
 
 TARGET TFWI_INLINE uint32_t crc_bytes(uint32_t state, const uint8_t *p, size_t len) {

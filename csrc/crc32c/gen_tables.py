@@ -12,6 +12,20 @@ POLYNOMIAL = 0x82F63B78  # Castagnoli, reflected, without its x^32
 ONE = 1 << 31
 ORDER = 2**31 - 1  # x to this power is 1, so exponents count modulo it
 NUM_WORD_FACTORS = 96
+BYTES_OF_BITS = """\
+/* All sums of the values of a byte's bits, by bytes: x is the sum of the bits above. */
+#define OF_1_BIT(x, a) (x), (x) ^ (a)
+#define OF_2_BITS(x, a, b) OF_1_BIT(x, a), OF_1_BIT((x) ^ (b), a)
+#define OF_3_BITS(x, a, b, c) OF_2_BITS(x, a, b), OF_2_BITS((x) ^ (c), a, b)
+#define OF_4_BITS(x, a, b, c, d) OF_3_BITS(x, a, b, c), OF_3_BITS((x) ^ (d), a, b, c)
+#define OF_5_BITS(x, a, b, c, d, e) OF_4_BITS(x, a, b, c, d), OF_4_BITS((x) ^ (e), a, b, c, d)
+#define OF_6_BITS(x, a, b, c, d, e, f) \\
+    OF_5_BITS(x, a, b, c, d, e), OF_5_BITS((x) ^ (f), a, b, c, d, e)
+#define OF_7_BITS(x, a, b, c, d, e, f, g) \\
+    OF_6_BITS(x, a, b, c, d, e, f), OF_6_BITS((x) ^ (g), a, b, c, d, e, f)
+#define OF_BYTES(a, b, c, d, e, f, g, h) \\
+    {OF_7_BITS(0, a, b, c, d, e, f, g), OF_7_BITS(h, a, b, c, d, e, f, g)}
+"""
 
 
 def times_x(a: int) -> int:
@@ -41,8 +55,8 @@ def power(exponent: int) -> int:
 
 
 def slices() -> list[list[int]]:
-    """Row k, entry b: what byte b does to the register when k more bytes follow it."""
-    return [[multiply(power(32 + 8 * k), b << 24) for b in range(256)] for k in range(16)]
+    """Row k, entry i: what bit i of a byte does to the register when k more bytes follow it."""
+    return [[power(39 + 8 * k - i) for i in range(8)] for k in range(16)]
 
 
 def factor(exponent: int) -> int:
@@ -76,7 +90,7 @@ def block(name: str, vec_size: int, rows: int, words: int) -> str:
     return "\n".join(
         [
             f"enum {{ BLOCK_ROWS_{name} = {rows}, STREAM_WORDS_{name} = {words} }};",
-            f"static const uint32_t block_fold_{name}[2] = {{{words_of(fold(to_next))}}};",
+            f"static const uint64_t block_fold_{name}[2] = {{{words_of(fold(to_next))}}};",
             f"static const uint32_t stream_factors_{name}[3] = {{\n    {words_of(streams)}}};",
             "",
         ]
@@ -84,8 +98,8 @@ def block(name: str, vec_size: int, rows: int, words: int) -> str:
 
 
 def combine_powers() -> list[list[int]]:
-    """Row k, entry d: x ** (d * 256 ** k)."""
-    return [[power(d << 8 * k) for d in range(256)] for k in range(4)]
+    """Row k, entry d: x ** (d * 16 ** k)."""
+    return [[power(d << 4 * k) for d in range(16)] for k in range(8)]
 
 
 def words_of(values: Iterable[int]) -> str:
@@ -94,15 +108,21 @@ def words_of(values: Iterable[int]) -> str:
     return ",\n    ".join(", ".join(texts[i : i + 8]) for i in range(0, len(texts), 8))
 
 
-def row(name: str, values: list[int]) -> str:
+def row(name: str, values: list[int], bits: int = 32) -> str:
     """A one-dimensional table."""
-    return f"static const uint32_t {name}[{len(values)}] = {{\n    {words_of(values)}}};\n"
+    return f"static const uint{bits}_t {name}[{len(values)}] = {{\n    {words_of(values)}}};\n"
 
 
 def table(name: str, rows: list[list[int]]) -> str:
     """A two-dimensional table."""
     body = ",\n".join(f"    {{{words_of(values)}}}" for values in rows)
     return f"static const uint32_t {name}[{len(rows)}][{len(rows[0])}] = {{\n{body},\n}};\n"
+
+
+def byte_table(name: str, rows: list[list[int]]) -> str:
+    """Rows for all bytes, which the compiler makes of those for their bits."""
+    body = ",\n".join(f"    OF_BYTES(\n    {words_of(values)})" for values in rows)
+    return f"static const uint32_t {name}[{len(rows)}][256] = {{\n{body},\n}};\n"
 
 
 def header() -> str:
@@ -117,13 +137,17 @@ def header() -> str:
             "",
             "#include <stdint.h>",
             "",
+            BYTES_OF_BITS,
             "/* What a byte does to the register when k more bytes follow it. */",
-            table("slices", slices()),
-            "/* x to the power d * 256^k. */",
+            byte_table("slices", slices()),
+            "/* x to the power d * 16^k. */",
             table("powers", combine_powers()),
-            "/* Entry FOLDS_ZERO + n carries 16 bytes over n bytes. */",
-            "enum { FOLDS_ZERO = 16 };",
-            table("folds", [fold(distance) for distance in range(-16, 257)]),
+            "/* Carries 8 bytes over n bytes, -16 to 264. */",
+            "#define FACTOR_OVER(n) byte_factors[16 + (n)]",
+            row("byte_factors", [factor(8 * distance) for distance in range(-16, 265)], bits=64),
+            "/* The two that carry 16 bytes over n bytes: of the first 8, and of the others. */",
+            "#define FOLD_OVER(n) &FACTOR_OVER((n) + 8), &FACTOR_OVER(n)",
+            "",
             "/* Carries 16 lanes of 16 bytes, side by side, to the end of the last. */",
             table("folds_to_end", [fold(16 * lanes) for lanes in range(15, -1, -1)]),
             "/* Blocks of vectors of 16, 32 and 64 bytes. */",

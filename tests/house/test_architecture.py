@@ -119,7 +119,6 @@ NAMED_TWICE = {
 # Files of more than 500 lines, with the reason.
 LONG_FILES = {
     "csrc/tfwire.h": "one header to include, to install and for cffi to read; most of it comments",
-    "csrc/crc32c/crc32c_tables.h": "generated",
 }
 
 # Files that hold code for one instruction set say so in their name.
