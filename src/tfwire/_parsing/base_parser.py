@@ -1,4 +1,4 @@
-"""BaseParser: what Parser and SequenceParser share."""
+"""What parsers share: all of them a compiled specification; Parser and SequenceParser the rest."""
 
 from __future__ import annotations
 
@@ -21,6 +21,7 @@ from tfwire._base.arguments import boolean, choice, integer
 from tfwire._base.native import lib
 from tfwire._base.strings import Spans, message_slices
 from tfwire._examples.column_types import Messages
+from tfwire._parsing.assembler import Assembler
 from tfwire._parsing.chunk_columns import is_checked, rows_of_chunk
 from tfwire._parsing.failure import ParseFailure, Place, message_keys, parse_error
 from tfwire._parsing.features import FixedLenFeature
@@ -65,10 +66,39 @@ def _place(record: int | None, names: Any) -> Place:
     return Place(None, record, names[record] if named else None)
 
 
-class BaseParser(Generic[Batch, Single]):
-    """A compiled specification. Parser and SequenceParser make results of the columns."""
+class FileParser(Generic[Batch]):
+    """A compiled specification, as parse_from needs it to parse files."""
 
+    _flags = 0
     _pipeline_flags = 0
+
+    def _set_schemas(self, schemas: Sequence[Schema | None]) -> None:
+        self._plans: Sequence[Plan | None] = [
+            None if schema is None else schema.plan for schema in schemas
+        ]
+        self._schemas = tuple(s if s is None else s.with_own_memory() for s in schemas)
+
+    @abstractmethod
+    def _batches_of(
+        self, chunk: Chunk, count: int, size: int, paths: PathsOfFiles
+    ) -> Iterator[Batch]:
+        """Results of the first records of a chunk, in batches of a size."""
+
+    def _assembler(self, size: int) -> Assembler | None:
+        """Where records may fit C and still not the specification: what finds these, and makes
+        batches of a size of the others. None: there are none such, or C finds them later."""
+        return None
+
+    def _keys(self, message: Any, failure: ParseFailure) -> list[Any] | None:
+        """The keys of a message, if a feature is missing from it."""
+        if failure.reason != "missing":
+            return None
+        return message_keys(message, sequence=len(self._plans) == 2, lists=failure.list)
+
+
+class BaseParser(FileParser[Batch], Generic[Batch, Single]):
+    """Parses messages and files. Parser and SequenceParser make results of the columns."""
+
     _parameters: tuple[str, ...] = ()  # names of the specifications, as arguments
 
     def _start(
@@ -77,15 +107,10 @@ class BaseParser(Generic[Batch, Single]):
         """What ``__init__`` does when the specifications are compiled."""
         choice("bytes_as", bytes_as, ("object", "column"))
         empty_is_missing = boolean("empty_is_missing", empty_is_missing)
-        self._plans: Sequence[Plan | None] = [
-            None if schema is None else schema.plan for schema in schemas
-        ]
-        self._schemas = tuple(s if s is None else s.with_own_memory() for s in schemas)
+        self._set_schemas(schemas)
         held = [None if plan is None else plan.features for plan in self._plans]
         self._init: dict[str, Any] = dict(zip(self._parameters, held, strict=False))
         self._init |= {"bytes_as": bytes_as, "empty_is_missing": empty_is_missing}
-        # Whether records may fit C and still not the specification: columns must fit each other.
-        self._is_checked = is_checked(self._plans)
         self._flags = lib.TFW_EMPTY_IS_MISSING if empty_is_missing else 0
         self._finish: Callable[[Any], Any] = with_objects if bytes_as == "object" else _unchanged
         self._sessions: list[Session] = []
@@ -291,10 +316,12 @@ class BaseParser(Generic[Batch, Single]):
         except IndexError:
             return Session(self._schemas, self._flags)
 
+    def _assembler(self, size: int) -> Assembler | None:
+        return Assembler(self, size) if is_checked(self._plans) else None
+
     def _batches_of(
         self, chunk: Chunk, count: int, size: int, paths: PathsOfFiles
     ) -> Iterator[Any]:
-        """Results of the first records of a chunk, in batches of a size."""
         rows = rows_of_chunk(chunk, self._schemas)
         if count < rows.num_rows:
             rows = rows.between(0, count)
@@ -328,9 +355,3 @@ class BaseParser(Generic[Batch, Single]):
         if plan is None:
             return {}
         return {key: self._finish(field.single(columns)) for key, field in plan.fields.items()}
-
-    def _keys(self, message: Any, failure: ParseFailure) -> list[Any] | None:
-        """The keys of a message, if a feature is missing from it."""
-        if failure.reason != "missing":
-            return None
-        return message_keys(message, sequence=len(self._plans) == 2, lists=failure.list)

@@ -79,9 +79,8 @@ class Parsing(Protocol):
     _schemas: tuple[Schema | None, ...]
     _flags: int
     _pipeline_flags: int
-    _is_checked: bool
 
-    def _batches(self, parts: Any, count: int, size: int) -> Iterator[Any]: ...
+    def _assembler(self, size: int) -> Assembler | None: ...
     def _batches_of(
         self, chunk: Chunk, count: int, size: int, paths: PathsOfFiles
     ) -> Iterator[Any]: ...
@@ -173,9 +172,7 @@ class FileChunks:
         self._wants_rest = False  # that is what comes
         # Columns that must fit each other are compared here: batches of one record lie whole in
         # one chunk, so that each record can be named or left out.
-        self._assembler: Assembler | None = None
-        if parser._is_checked:
-            self._assembler = Assembler(parser, options.batch_size)
+        self._assembler = parser._assembler(options.batch_size)
         self._pipeline = self._create_pipeline()
 
     def _create_reader(self) -> BatchReader:

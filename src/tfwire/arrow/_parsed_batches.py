@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from typing import Any
 
 from tfwire._base.native import check, create, ffi, lib, new_error, text
-from tfwire._parsing.base_parser import BaseParser
+from tfwire._parsing.base_parser import FileParser
 from tfwire._parsing.chunk_columns import first_misfit, rows_of_chunk
 from tfwire._parsing.failure import ParseFailure, Place, parse_error
 from tfwire._parsing.file_chunks import PathsOfFiles
@@ -97,13 +97,12 @@ class RecordBatch:
         return f"RecordBatch({self.num_rows} rows, {len(self._layout.types())} columns)"
 
 
-class BatchParser(BaseParser[RecordBatch, None]):
+class BatchParser(FileParser[RecordBatch]):
     """Parses Examples or SequenceExamples of files into RecordBatches."""
 
     def __init__(self, layout: TableLayout) -> None:
-        self._start(layout.schemas, "column", False)
+        self._set_schemas(layout.schemas)
         self._layout = layout
-        self._is_checked = False  # here, but where arrays are made
         self._pipeline_flags = lib.TFW_PIPELINE_NOTE_ABSENT
         if layout.positions:
             self._pipeline_flags |= lib.TFW_PIPELINE_POSITIONS
@@ -149,12 +148,6 @@ class BatchParser(BaseParser[RecordBatch, None]):
                 return failure
         message = f"Key: {field.name}.  {text(error.text)}"
         return ParseFailure(_REASONS[status], field.name, record, message)
-
-    def _batches(self, parts: Any, count: int, size: int) -> Iterator[RecordBatch]:
-        raise NotImplementedError  # readers of Arrow data parse files alone
-
-    def _single(self, parts: Any) -> None:
-        raise NotImplementedError
 
 
 def _utf8(name: str) -> bytes:
