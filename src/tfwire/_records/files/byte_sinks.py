@@ -37,11 +37,9 @@ class Sink:
     Attributes:
         crc32c: CRC-32C of the file so far; None where it is the one of the bytes that were written
             to the sink.
-        has_members: Whether bytes can be compressed apart: ``member`` and ``write_member``.
     """
 
     crc32c: int | None = None
-    has_members = False
 
     @abstractmethod
     def write(self, buffers: Sequence[Any]) -> None:
@@ -50,14 +48,6 @@ class Sink:
         Raises:
             OSError: With the file's name.
         """
-
-    def member(self, data: Any) -> bytes:
-        """Compresses bytes for ``write_member``, in any thread."""
-        raise NotImplementedError
-
-    def write_member(self, member: bytes) -> None:
-        """Writes what ``member`` returned."""
-        raise NotImplementedError
 
     def salvage(self, ends: Sequence[int]) -> int:
         """After a write that failed: cuts off what it wrote after the last whole record.
@@ -395,6 +385,9 @@ class DeflatedSink(Sink):
         sink: Takes the compressed bytes. It is closed with this sink.
         compressor: Compresses what is written.
         crc32c: The CRC-32C of what the sink's file already holds.
+
+    Attributes:
+        has_members: Whether bytes can be compressed apart: ``member`` and ``write_member``.
     """
 
     def __init__(self, sink: Sink, compressor: Compressor, crc32c: int = 0) -> None:
@@ -413,11 +406,13 @@ class DeflatedSink(Sink):
         self._write_compressed([piece for piece in pieces if piece])
 
     def member(self, data: Any) -> bytes:
+        """Compresses bytes for ``write_member``, in any thread."""
         assert self._new_member is not None
         deflater = self._new_member()
         return b"".join([deflater.compress(data), deflater.flush()])
 
     def write_member(self, member: bytes) -> None:
+        """Writes what ``member`` returned."""
         assert self._new_member is not None
         pieces = [member]
         if self._begun:

@@ -93,5 +93,5 @@ class OffsetsOfFiles(FilePass[Path, Result]):
 
         return PlainOffsets(status, finished)
 
-    def read(self, item: Path, begun: object, check: Check) -> Result:
+    def read(self, item: Path, check: Check, begun: object = None) -> Result:
         return self._other(item, check)

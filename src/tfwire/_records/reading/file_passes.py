@@ -73,13 +73,13 @@ class FilePass(ABC, Generic[Item, Result]):
         """Begins with an item; None: no pipeline can read it."""
 
     @abstractmethod
-    def read(self, item: Item, begun: PlainFile[Result] | None, check: Check) -> Result:
+    def read(self, item: Item, check: Check, begun: PlainFile[Result] | None = None) -> Result:
         """The result of an item that is not, or not to its end, what a pipeline reads.
 
         Args:
             item: The file.
-            begun: What a pipeline has read of it: the records before whatever is unusual.
             check: To be called again and again.
+            begun: What a pipeline has read of it: the records before whatever is unusual.
         """
 
 
@@ -172,7 +172,7 @@ class Passage(Generic[Item, Result]):
                 yield next(results) if file.result is None else file.result
 
     def _read(self, file: _PassedFile[Item, Result], check: Check) -> Result:
-        return self._what.read(file.item, file.plain, check)
+        return self._what.read(file.item, check, file.plain)
 
     # ---- The pipeline -------------------------------------------------------------------------
 
@@ -266,7 +266,7 @@ class FileMap(ParallelMap[Item, Result]):
     def __init__(
         self, what: FilePass[Item, Result], items: Iterable[Item], num_threads: int
     ) -> None:
-        super().__init__(_nothing, (), 1)  # the passage has the items
+        super().__init__(what.read, (), 1)  # the passage has the items
         self._passage = Passage(what, items, num_threads, self._tasks.check)
         self._results = self._passage.results()
 
@@ -279,7 +279,3 @@ class FileMap(ParallelMap[Item, Result]):
 
     def release(self) -> None:
         self._results.close()
-
-
-def _nothing(item: Any, check: Check) -> Any:
-    raise NotImplementedError

@@ -287,7 +287,7 @@ class _Verify(FilePass[Input, FileReport]):
 
         return _Totals(status, report, partial(self.progress, item))
 
-    def read(self, item: Any, begun: Any, check: Check) -> FileReport:
+    def read(self, item: Any, check: Check, begun: Any = None) -> FileReport:
         totals = begun if begun is not None else self._totals(item, None)
         options, is_begun = self._options, totals.first is not None
         if is_begun:

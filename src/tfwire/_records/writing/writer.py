@@ -5,8 +5,9 @@ from __future__ import annotations
 import contextlib
 import math
 import operator
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import closing
+from functools import partial
 from itertools import chain
 from typing import Any
 
@@ -14,6 +15,7 @@ from tfwire._base.aliases import CompressionType, Output, Record, Row, StorageOp
 from tfwire._base.arguments import boolean, integer
 from tfwire._base.errors import public
 from tfwire._base.parallel_map import Check, ParallelMap
+from tfwire._records.files.byte_sinks import DeflatedSink
 from tfwire._records.files.compression import either_word
 from tfwire._records.files.urls import ObjectPath, with_storage_options
 from tfwire._records.frames import (
@@ -194,27 +196,29 @@ class TFRecordWriter(WriterBase):
         from tfwire._examples.encode import encode_framed
 
         self._run(self._write_pending)
-        if self._num_threads > 1 and self._sink.has_members:
-            self._write_members(columns)
+        sink = self._sink
+        if self._num_threads > 1 and isinstance(sink, DeflatedSink) and sink.has_members:
+            self._write_members(columns, sink)
             return
         with closing(encode_framed(columns, self._num_threads)) as blocks:
             for block in blocks:
                 self._run(self._write_block, block.view, block.tally)
 
-    def _write_members(self, columns: Row | SupportsArrow) -> None:
+    def _write_members(self, columns: Row | SupportsArrow, sink: DeflatedSink) -> None:
         """Writes columns as compressed members. Compressing takes nearly all of the time, so one
         thread at a time encodes."""
         from tfwire._examples.encode import encode_framed_apart
 
         def compressed(block: Any, check: Check) -> tuple[Any, bytes]:
-            return block, self._sink.member(block.view)
+            return block, sink.member(block.view)
 
         with (
             closing(encode_framed_apart(columns, 1, _MEMBER_BYTES)) as blocks,
             ParallelMap(compressed, blocks, self._num_threads) as members,
         ):
             for block, member in members:
-                self._run(self._write_block, block.view, block.tally, member)
+                write = partial(sink.write_member, member)
+                self._run(self._write_block, block.view, block.tally, write)
 
     def _write_rows(self, encode: Any, rows: Sequence[Any]) -> None:
         """Writes rows, encoded and framed at once."""
@@ -319,21 +323,21 @@ class TFRecordWriter(WriterBase):
         self._write_block(block, tally)
 
     def _write_block(
-        self, block: memoryview, tally: Any = None, member: bytes | None = None
+        self, block: memoryview, tally: Any = None, write: Callable[[], None] | None = None
     ) -> None:
         """Writes framed records.
 
         Args:
             block: Their bytes.
             tally: Their ``tfw_tally *``, if it is known.
-            member: The bytes compressed, to be written so.
+            write: Writes them in another form.
         """
         self._check()
         try:
-            if member is None:
+            if write is None:
                 self._sink.write([block])
             else:
-                self._sink.write_member(member)
+                write()
         except BaseException:  # some may have reached the file
             block = block[: self._salvage(ends_of_records(block))]
             self._tally.add_block(block, len(block))
