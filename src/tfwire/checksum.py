@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import binascii
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -21,7 +22,11 @@ __all__ = [
     "unmask_crc",
 ]
 
-_crc32c = lib.tfw_crc32c  # looked up once: for short data it is all overhead
+# Looked up once: for short data it is all overhead.
+_crc32c: Callable[[int, Any, int], int] = lib.tfw_crc32c
+_mask: Callable[[int], int] = lib.tfw_crc32c_mask
+_unmask: Callable[[int], int] = lib.tfw_crc32c_unmask
+_combine: Callable[[int, int, int], int] = lib.tfw_crc32c_combine
 
 
 def crc32c(data: BytesLike, value: int = 0) -> int:
@@ -50,8 +55,7 @@ def crc32c(data: BytesLike, value: int = 0) -> int:
     if value and type(value) is not int:
         value = _index("value", value)
     try:
-        crc: int = _crc32c(value, memory, len(memory))
-        return crc
+        return _crc32c(value, memory, len(memory))
     except (TypeError, OverflowError):
         _check_numbers(value=value)
         raise
@@ -73,7 +77,7 @@ def masked_crc32c(data: BytesLike) -> int:
         >>> hex(masked_crc32c(b"123456789"))
         '0xc78ab0e5'
     """
-    return lib.tfw_crc32c_mask(crc32c(data))  # type: ignore[no-any-return]
+    return _mask(crc32c(data))
 
 
 def mask_crc(crc: int) -> int:
@@ -97,7 +101,7 @@ def mask_crc(crc: int) -> int:
     if type(crc) is not int:
         crc = _index("crc", crc)
     try:
-        return lib.tfw_crc32c_mask(crc)  # type: ignore[no-any-return]
+        return _mask(crc)
     except (TypeError, OverflowError):
         _check_numbers(crc=crc)
         raise
@@ -122,7 +126,7 @@ def unmask_crc(crc: int) -> int:
     if type(crc) is not int:
         crc = _index("crc", crc)
     try:
-        return lib.tfw_crc32c_unmask(crc)  # type: ignore[no-any-return]
+        return _unmask(crc)
     except (TypeError, OverflowError):
         _check_numbers(crc=crc)
         raise
@@ -148,7 +152,7 @@ def combine_crc32c(a: int, b: int, len_b: int) -> int:
     """
     a, b, len_b = _index("a", a), _index("b", b), _index("len_b", len_b)
     try:
-        return lib.tfw_crc32c_combine(a, b, len_b)  # type: ignore[no-any-return]
+        return _combine(a, b, len_b)
     except (TypeError, OverflowError):
         _check_numbers(a=a, b=b)
         _check_numbers(64, len_b=len_b)

@@ -121,9 +121,6 @@ LONG_FILES = {
     "csrc/tfwire.h": "one header to include, to install and for cffi to read; most of it comments",
 }
 
-# Files that hold code for one instruction set say so in their name.
-INSTRUCTION_SETS = r"(sse42|avx2|avx512|bmi2|armv8|neon)"
-
 
 def folder_of(path):
     return path.relative_to(CSRC).parts[0]
@@ -281,31 +278,15 @@ def test_c_headers_include_each_other_in_no_circle():
             assert guard[1] in (f"TFWIRE_{path.stem}_H".upper(), f"{path.stem}_H".upper()), path
 
 
-# What the core does not do, and the files that may.
-MANNERS = {
-    r"\b(printf|puts|abort|exit|getenv|assert|longjmp)\s*\(": "",
-    r"\A((?!#ifdef TFW_PYTHON)[\s\S])*Python\.h": "",
-    r"\b(malloc|calloc|realloc|free)\s*\(": r"base/memory\.c",
-    r"tfwi_realloc\((?!NULL)": r"base/memory\.[ch]|records/window\.c",  # arrays: TFWI_RESERVE
-    r"immintrin|nmmintrin|arm_neon|arm_acle|\b_mm\d*_": rf".*_{INSTRUCTION_SETS}\.[ch]",
-    r"\b(open|read|pread|mmap|fstat|strerror_r)\s*\(": r"base/(system|threads)\.[ch]",
-    r"_WIN32|<(unistd|fcntl|sys/stat|windows)\.h>": r"base/(system|threads)\.[ch]",
-    # Tags are written by their fields, as TFWI_TAG(field, type) of wire/field.h.
-    r"\b0x(0a|12|1a)\b": r"python/opcodes\.h|(base|crc32c|records|wire|files|arrow)/.*|tfwire.*",
-}
+# A method that does nothing yet; a type of what C returns that is not written down.
+UNFINISHED = r"\braise NotImplementedError\b|type: ignore\[no-any-return\]"
 
 
-def test_core_keeps_its_manners():
-    """It never prints, aborts, reads the environment or knows of Python outside of the cffi module;
-    memory only through the allocator of base/memory.c; intrinsics only in files named for their
-    instruction set; what differs between systems only in base/system.c and base/threads.[ch]."""
-
+def test_modules_leave_nothing_unfinished():
     def check(path):
-        text = re.sub(r"/\*.*?\*/", "", path.read_text(encoding="ascii"), flags=re.DOTALL)
-        for pattern, allowed in MANNERS.items():
-            assert re.fullmatch(allowed, name_of(path)) or not re.search(pattern, text), pattern
+        assert not re.search(UNFINISHED, path.read_text(encoding="utf-8"))
 
-    check_each(check, C_SOURCES)
+    check_each(check, sorted(PACKAGE.rglob("*.py")))
 
 
 def test_only_native_imports_the_native_module():

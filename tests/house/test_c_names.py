@@ -1,4 +1,5 @@
-"""A name of csrc/ means one thing. Static names too: a reader searches for them in all files."""
+"""A name of csrc/ means one thing. Static names too: a reader searches for them in all files.
+And the core keeps its manners."""
 
 import re
 from collections import defaultdict
@@ -6,6 +7,7 @@ from collections import defaultdict
 import pytest
 
 from helpers.paths import CSRC
+from helpers.products import check_each
 
 pytestmark = pytest.mark.outside_c
 
@@ -85,3 +87,32 @@ def test_flags_are_named_where_they_are_accepted():
         for comment, name, parameters in re.findall(function, text, re.DOTALL):
             if "unsigned flags" in parameters:
                 assert "lags" in comment or re.search(rf"\b{name}\b", enums), name
+
+
+# Files that hold code for one instruction set say so in their name.
+INSTRUCTION_SETS = r"(sse42|avx2|avx512|bmi2|armv8|neon)"
+# What the core does not do, and the files that may.
+MANNERS = {
+    r"\b(printf|puts|abort|exit|getenv|assert|longjmp)\s*\(": "",
+    r"\A((?!#ifdef TFW_PYTHON)[\s\S])*Python\.h": "",
+    r"\b(malloc|calloc|realloc|free)\s*\(": r"base/memory\.c",
+    r"tfwi_realloc\((?!NULL)": r"base/memory\.[ch]|records/window\.c",  # arrays: TFWI_RESERVE
+    r"immintrin|nmmintrin|arm_neon|arm_acle|\b_mm\d*_": rf".*_{INSTRUCTION_SETS}\.[ch]",
+    r"\b(open|read|pread|mmap|fstat|strerror_r)\s*\(": r"base/(system|threads)\.[ch]",
+    r"_WIN32|<(unistd|fcntl|sys/stat|windows)\.h>": r"base/(system|threads)\.[ch]",
+    # Tags are written by their fields, as TFWI_TAG(field, type) of wire/field.h.
+    r"\b0x(0a|12|1a)\b": r"(base|crc32c|records|wire|files|arrow)/.*|tfwire.*",
+}
+
+
+def test_core_keeps_its_manners():
+    """It never prints, aborts, reads the environment or knows of Python outside of the cffi module;
+    memory only through the allocator of base/memory.c; intrinsics only in files named for their
+    instruction set; what differs between systems only in base/system.c and base/threads.[ch]."""
+
+    def check(path):
+        name, code = path.relative_to(CSRC).as_posix(), code_of(path)
+        for pattern, allowed in MANNERS.items():
+            assert re.fullmatch(allowed, name) or not re.search(pattern, code), pattern
+
+    check_each(check, C_SOURCES)

@@ -72,9 +72,12 @@ def outcome(call, *arguments):
 
 
 def check(numbered, parser, files):
+    def parse_objects(numbers):
+        return parser.parse(files[numbers])
+
     for key in KEYS:
         numbers = np.array(key, np.int64)
-        expected = outcome(lambda: parser.parse(files[numbers]))  # noqa: B023
+        expected = outcome(parse_objects, numbers)
         assert expected == outcome(numbered.parse, numbers)
         assert expected == outcome(numbered.parse, np.repeat(numbers, 2)[::2])  # not contiguous
 

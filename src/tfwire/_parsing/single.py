@@ -73,7 +73,8 @@ class SingleSession:
         if type(found) is int:
             raise_failure(found, self._error, self._requests)
             check(found, self._error)
-        return found  # type: ignore[no-any-return]
+        features: dict[Any, Any] = found
+        return features
 
 
 def _strings(handle: Any, shape: tuple[int, ...], as_column: bool, i: int) -> Any:

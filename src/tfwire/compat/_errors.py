@@ -281,10 +281,10 @@ class PermissionDeniedError(_SystemError, PermissionError):
 
 
 @cache
-def _combined(theirs: Any, python: type[OSError]) -> type[Error]:
+def _combined(theirs: type[Error], python: type[OSError]) -> type[Error]:
     """The class of errors that are both of two."""
     if issubclass(theirs, python):
-        return theirs  # type: ignore[no-any-return]
+        return theirs
     names = {"__doc__": theirs.__doc__, "__module__": __name__, "_parts": (theirs, python)}
     return type(theirs.__name__, (theirs, _SystemError, python), names)
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from abc import abstractmethod
 from collections.abc import Callable, Iterator, Sequence
 from itertools import chain
 from typing import TYPE_CHECKING, Any
@@ -41,9 +42,9 @@ class Item(dict[str, Any]):
 class Items(Sequence[Any]):
     """Items of a map-style dataset that can be had as one batch."""
 
+    @abstractmethod
     def columns(self) -> Value:
         """The batch."""
-        raise NotImplementedError
 
 
 def collate(items: object) -> Value:

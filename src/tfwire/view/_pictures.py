@@ -259,9 +259,9 @@ def _together(record: Record, columns: list[Any], labels: Sequence[Any]) -> Boxe
 
 def _labels(features: Mapping[str, Any], prefix: str) -> Sequence[Any]:
     for name in _LABELS:
-        values = features.get(prefix + name)
+        values: Sequence[Any] | None = features.get(prefix + name)
         if values is not None and len(values):
-            return values  # type: ignore[no-any-return]
+            return values
     return ()
 
 

@@ -125,7 +125,8 @@ class _Records:
             return records
         result = np.empty(len(records), object)
         result[order] = records
-        return result.tolist()  # type: ignore[no-any-return]
+        ordered: list[bytes] = result.tolist()
+        return ordered
 
     def __iter__(self) -> Iterator[bytes]:
         return itertools.chain.from_iterable(self._pieces())
