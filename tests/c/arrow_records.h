@@ -126,4 +126,13 @@ static inline void check_array(const struct ArrowArray *array, int64_t first) {
     }
 }
 
+/* Frees a stream that has come to its end, at which it stays, after its arrays. */
+static inline void end_stream(struct ArrowArrayStream *stream) {
+    struct ArrowArray array;
+    CHECK_EQ(0, stream->get_next(stream, &array));
+    CHECK(array.release == NULL);
+    tfw_arrow_stream_free(stream);
+    CHECK_EQ(0, atomic_load(&tfwi_test_buffers));
+}
+
 #endif /* TFWIRE_TESTS_ARROW_RECORDS_H */

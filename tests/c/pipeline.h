@@ -55,6 +55,14 @@ static inline void fileset_free(fileset *set) {
     *set = (fileset){0};
 }
 
+/* Two files of so many examples each. */
+static inline fileset two_files(size_t count) {
+    fileset set = {0};
+    fileset_add(&set, file_of_examples(1, count, false));
+    fileset_add(&set, file_of_examples(2, count, false));
+    return set;
+}
+
 /* ---- What came out -------------------------------------------------------------------------- */
 
 typedef struct bytes {

@@ -2,13 +2,12 @@
 /* Chunks of pipelines as arrays, and streams of several threads: the same arrays come, whatever the
  * threads and ranges. They outlive all else, any thread releases them, and a forked child may. */
 #include "arrow_records.h"
+#include "fork.h"
 
 #include "arrow/export.h"
 
 #include <errno.h>
 #include <pthread.h>
-#include <signal.h>
-#include <sys/wait.h>
 
 static const uint32_t thread_counts[] = {1, 2, 3, 8};
 
@@ -200,10 +199,7 @@ static void streams_of_threads(void) {
             array.release(&array);
         }
         CHECK_EQ(MANY * RECORDS, done);
-        CHECK_EQ(0, stream->get_next(stream, &array)); /* and again */
-        CHECK(array.release == NULL);
-        tfw_arrow_stream_free(stream);
-        CHECK_EQ(0, atomic_load(&tfwi_test_buffers));
+        end_stream(stream);
     }
     close(s.fd);
     free(f.data);
@@ -255,7 +251,7 @@ static void a_forked_child_releases_arrays(void) {
         int number = 0;
         while (number == 0 && (number = stream->get_next(stream, &next)) == 0) {
             if (next.release == NULL) {
-                _exit(2); /* it has read on by itself */
+                end_child(false); /* it has read on by itself */
             }
             next.release(&next); /* of a chunk that was there */
         }
@@ -264,14 +260,9 @@ static void a_forked_child_releases_arrays(void) {
         good = good && ((const int64_t *)array.children[0]->buffers[1])[999] == RECORDS - 1;
         array.release(&array);
         tfw_arrow_stream_free(stream);
-        if (good) {
-            raise(SIGKILL); /* valgrind has no time to miss what a child does not free */
-        }
-        _exit(1);
+        end_child(good);
     }
-    int status = 1;
-    CHECK_EQ(child, waitpid(child, &status, 0));
-    CHECK(WIFSIGNALED(status) && WTERMSIG(status) == SIGKILL);
+    check_child(child);
     CHECK_EQ(0, stream->get_next(stream, &next));
     CHECK_EQ(1000, next.length);
     next.release(&next);

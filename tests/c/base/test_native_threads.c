@@ -5,8 +5,7 @@
 #include "base/threads.h"
 
 #ifndef _WIN32
-#include <signal.h>
-#include <sys/wait.h>
+#include "fork.h"
 #endif
 
 enum { THREADS = 5, ROUNDS = 2000 };
@@ -103,11 +102,9 @@ static void a_child_has_another_number(void) {
     CHECK(mine != 0 && mine == tfwi_process());
     const pid_t child = fork();
     if (child == 0) {
-        _exit(tfwi_process() != mine ? 0 : 1);
+        end_child(tfwi_process() != mine);
     }
-    int status = -1;
-    CHECK_EQ(child, waitpid(child, &status, 0));
-    CHECK_EQ(0, status);
+    check_child(child);
 }
 #endif
 

@@ -5,8 +5,9 @@
 #include "tfwire_pipeline.h"
 
 #ifndef _WIN32
+#include "fork.h"
+
 #include <sys/resource.h>
-#include <sys/wait.h>
 #endif
 
 enum { MANY = 900, LONG_RECORD = 700 };
@@ -350,7 +351,6 @@ static void a_forked_child_gets_an_error(void) {
     tfw_chunk *chunk;
     tfw_error error;
     size_t at = 0;
-    int found;
     CHECK_EQ(TFW_OK, tfw_encoder_begin(e, t.inputs, 3, MANY, NULL, NULL));
     (void)take_blocks(e, &m, &at, 2, true, &error);
     const pid_t child = fork();
@@ -360,10 +360,9 @@ static void a_forked_child_gets_an_error(void) {
                              tfw_encoder_begin(e, NULL, 0, 0, NULL, NULL) == TFW_E_UNSUPPORTED;
         tfw_encoder_room(e, NULL, 0);
         tfw_encoder_free(e);
-        (void)execlp(refused ? "true" : "false", "child", (char *)NULL);
-        _exit(2);
+        end_child(refused);
     }
-    CHECK(waitpid(child, &found, 0) == child && WIFEXITED(found) && WEXITSTATUS(found) == 0);
+    check_child(child);
     CHECK_EQ(TFW_END, take_blocks(e, &m, &at, SIZE_MAX, true, &error));
     tfw_encoder_free(e);
     free(m.data);

@@ -2,12 +2,12 @@
 /* Records by number: whatever the number of threads, the orders and the caches, what comes out is
  * what a plain look into the files finds, up to the first record that is wrong. */
 #include "fetch.h"
+#ifndef _WIN32
+#include "fork.h"
+#endif
 
 #include <errno.h>
 #include <stdatomic.h>
-#ifndef _WIN32
-#include <sys/wait.h>
-#endif
 
 extern long tfwi_test_fail_allocation;
 
@@ -250,10 +250,9 @@ static void ended_at_any_time(void) {
                 const bool starts = threads > 1 && taken > 0;
                 tfw_pipeline_cancel(p);
                 tfw_pipeline_free(p);
-                kill(getpid(), status == (starts ? TFW_E_UNSUPPORTED : TFW_OK) ? SIGKILL : SIGABRT);
+                end_child(status == (starts ? TFW_E_UNSUPPORTED : TFW_OK));
             }
-            int how = 0;
-            CHECK(waitpid(child, &how, 0) == child && WTERMSIG(how) == SIGKILL);
+            check_child(child);
 #endif
             if (taken == 2) {
                 tfw_pipeline_cancel(p);

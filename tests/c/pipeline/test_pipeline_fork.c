@@ -3,19 +3,11 @@
 #include "pipeline.h"
 
 #ifndef _WIN32
-#include <signal.h>
-#include <sys/wait.h>
+#include "fork.h"
 
 enum { MANY = 400 };
 
 static const wanted parse_3 = {.mode = TFW_PIPELINE_PARSE, .batch_size = 3};
-
-static fileset two_files(void) {
-    fileset set = {0};
-    fileset_add(&set, file_of_examples(1, MANY, false));
-    fileset_add(&set, file_of_examples(2, MANY, false));
-    return set;
-}
 
 static bool use_in_child(tfw_pipeline *p, tfw_chunk *held) {
     tfw_chunk *chunk;
@@ -68,20 +60,15 @@ static void check_fork(const fileset *set, const table *t, uint32_t threads, siz
     CHECK_EQ(TFW_OK, tfw_pipeline_next(p, -1, &chunk, NULL));
     const pid_t child = fork();
     if (child == 0) {
-        if (use(p, chunk)) {
-            raise(SIGKILL); /* valgrind has no time to miss what a child does not free */
-        }
-        _exit(1);
+        end_child(use(p, chunk));
     }
-    int status = -1;
-    CHECK_EQ(child, waitpid(child, &status, 0));
-    CHECK(WIFSIGNALED(status) && WTERMSIG(status) == SIGKILL);
+    check_child(child);
     tfw_chunk_release(chunk);
     tfw_pipeline_free(p);
 }
 
 static void a_forked_child(void) {
-    fileset set = two_files();
+    fileset set = two_files(MANY);
     table t = table_new(false);
     for (size_t i = 0; i < 20; i++) {
         check_fork(&set, &t, 3, i + 1, use_in_child);

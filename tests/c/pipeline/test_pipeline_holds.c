@@ -2,10 +2,8 @@
 /* Columns that are held: they stay as they are, alone, and come back from anywhere. */
 #include "pipeline.h"
 #include "race.h"
-
-#include <signal.h>
 #ifndef _WIN32
-#include <sys/wait.h>
+#include "fork.h"
 #endif
 
 enum { MANY = 300, MOST_HOLDS = 2 * MANY };
@@ -216,14 +214,9 @@ static void a_forked_child_keeps_them(void) {
         held h = hold_column(chunk, false, 0);
         const pid_t child = fork();
         if (child == 0) {
-            if (use_in_child(chunk, &h)) {
-                raise(SIGKILL); /* valgrind has no time to miss what a child does not free */
-            }
-            _exit(1);
+            end_child(use_in_child(chunk, &h));
         }
-        int status = -1;
-        CHECK_EQ(child, waitpid(child, &status, 0));
-        CHECK(WIFSIGNALED(status) && WTERMSIG(status) == SIGKILL);
+        check_child(child);
         tfw_chunk_release(chunk);
         CHECK(give_back(&h));
         tfw_pipeline_free(p);

@@ -10,13 +10,6 @@ enum { MANY = 400 };
 
 static const wanted parse_3 = {.mode = TFW_PIPELINE_PARSE, .batch_size = 3};
 
-static fileset two_files(void) {
-    fileset set = {0};
-    fileset_add(&set, file_of_examples(1, MANY, false));
-    fileset_add(&set, file_of_examples(2, MANY, false));
-    return set;
-}
-
 /* ---- The file as these tests want it -------------------------------------------------------- */
 
 static struct {
@@ -81,7 +74,7 @@ static void odd_source(long failing, long changing) {
 
 /* Chunks outlive their pipeline, which may be freed at any time. */
 static void freed_at_any_time(void) {
-    fileset set = two_files();
+    fileset set = two_files(MANY);
     table t = table_new(false);
     for (uint32_t threads = 1; threads < 5; threads++) {
         for (size_t taken = 0; taken < 60; taken += threads == 1 ? 13 : 3) {
@@ -118,7 +111,7 @@ static void *cancel_soon(void *argument) {
 
 /* Until the time is over, or somebody cancels: other threads cannot read. */
 static void waiting_ends(void) {
-    fileset set = two_files();
+    fileset set = two_files(MANY);
     table t = table_new(false);
     tfw_chunk *chunk;
     tfw_error error;
@@ -180,7 +173,7 @@ static void *release(void *argument) {
 }
 
 static void chunks_are_released_by_any_thread(void) {
-    fileset set = two_files();
+    fileset set = two_files(MANY);
     table t = table_new(false);
     tfw_pipeline *p = pipeline_of(&set, &parse_3, &t, 3, 3000);
     tfw_chunk *chunk;
@@ -234,7 +227,7 @@ static uint64_t take_rows(tfw_pipeline *p, int *out_status, uint64_t *out_failur
 
 /* Whichever read fails: everything before is delivered, and reading goes on there. */
 static void failing_reads(void) {
-    fileset set = two_files();
+    fileset set = two_files(MANY);
     table t = table_new(false);
     for (uint32_t threads = 1; threads < 4; threads++) {
         uint64_t failures = 0;
@@ -269,7 +262,7 @@ static void fail_request(const tfw_pipeline_options *options, long number) {
 
 /* Whichever request for memory fails: the rows before it are right, and nothing is lost. */
 static void without_memory(void) {
-    fileset set = two_files();
+    fileset set = two_files(MANY);
     table t = table_new(false);
     const uint64_t sizes[] = {300, 100000};
     tfwi_test_pread = odd_pread;
@@ -403,7 +396,7 @@ static void files_that_grow(void) {
 /* ---- Arguments ------------------------------------------------------------------------------ */
 
 static void seek_only_leads_on_from_an_error(void) {
-    fileset set = two_files();
+    fileset set = two_files(MANY);
     table t = table_new(false);
     tfw_chunk *chunk;
     odd_source(-1, -1);
