@@ -8,7 +8,6 @@ import pytest
 
 from helpers.reading import Bytes, read_outcome, write_anew
 from helpers.reference import Outcome
-from tfwire._records.reading import native_batches
 
 
 @pytest.fixture
@@ -17,15 +16,13 @@ def path(tmp_path):
     return tmp_path / "data.tfrecord"
 
 
-@pytest.fixture(params=["file", "long reads", "object", "small reads"])
-def outcome_of(request, tmp_path, monkeypatch):
-    """A function that reads bytes as a file, as one of records that all count as long, as a file
-    object, and a few bytes at a time: at most a thousand times."""
-    if request.param == "long reads":
-        monkeypatch.setattr(native_batches, "LONG", 1)
+@pytest.fixture(params=["file", "object", "small reads"])
+def outcome_of(request, tmp_path):
+    """A function that reads bytes as a file, as a file object, and a few bytes at a time: at most a
+    thousand times."""
 
     def read(data: bytes, compression_type: Any = "auto", **options: Any) -> Outcome:
-        if request.param in ("file", "long reads"):
+        if request.param == "file":
             path = tmp_path / "data"
             write_anew(path, data)
             return read_outcome(path, compression_type, **options)

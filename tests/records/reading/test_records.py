@@ -17,10 +17,9 @@ from hypothesis import given, settings, strategies as st
 import tfwire as tfw
 from helpers.marks import FORKS_BESIDE_THREADS
 from helpers.processes.forks import forked
-from helpers.reading import Bytes, open_files, read_outcome
+from helpers.reading import Bytes, open_files
 from helpers.reference import file_of, frame
 from helpers.threads import at_once
-from tfwire._records.reading import native_batches
 
 RECORDS = [b"first", b"", b"\x00" * 376, bytes(range(256)) * 300, b"last"]
 DATA = file_of(RECORDS)
@@ -300,20 +299,6 @@ def test_long_records_are_read_by_themselves_between_short_ones(tmp_path):
         offset = sum(sizes[k % 11] + 16 for k in range(number))
         assert (tmp_path / "long", number, offset, records[number]) == position
     assert 2 * len(records) == i + 5
-
-
-@pytest.mark.parametrize("policy", ["raise", "skip", "tail", "stop"])
-def test_damage_among_long_records_is_met_as_among_others(tmp_path, monkeypatch, policy):
-    records = [bytes([i]) * 70_000 for i in range(12)]
-    data = bytearray(file_of(records))
-    data[7 * 70_016 + 500] ^= 1
-    (tmp_path / "long").write_bytes(data)
-    found = read_outcome(tmp_path / "long", on_corrupt=policy)
-    monkeypatch.setattr(native_batches, "LONG", 1 << 40)
-    assert read_outcome(tmp_path / "long", on_corrupt=policy) == found
-    assert records[:7] == found.records[:7]
-    limited = read_outcome(tmp_path / "long", max_record_size=69_999, on_corrupt=policy)
-    assert [] == limited.records
 
 
 # ---- Threads and forks ------------------------------------------------------------------------

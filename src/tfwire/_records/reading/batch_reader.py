@@ -14,7 +14,7 @@ from __future__ import annotations
 import itertools
 import operator
 import threading
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping
 from typing import Any
 
 from tfwire._base.errors import warn
@@ -27,8 +27,6 @@ from tfwire._records.files.paths import Path, is_path
 from tfwire._records.files.urls import ObjectPath, is_url
 from tfwire._records.reading.damage import RecordPosition, SkippedRegions, TornTail, display_name
 from tfwire._records.reading.native_batches import (
-    LONG,
-    LongRecord,
     record_numbers,
     record_position,
     span_table,
@@ -148,19 +146,6 @@ class BatchReader:
                 next(self._paths)
             self._num_opened = max(self._num_opened, number)
             self._start = position
-
-    def read_long(self) -> LongRecord | None:
-        """The next record, read straight into a bytes object where that is faster: for long records
-        of undamaged plain files.
-
-        Returns:
-            A record of the current file, or None: call ``next``. Until then, do not call ``next``.
-
-        Raises:
-            OSError, RuntimeError: As ``next``.
-        """
-        with self._exclusive():
-            return self._file.read_long() if self._file is not None else None
 
     def _open(self) -> RecordFile | None:
         """Opens the next file, if there is one."""
@@ -327,8 +312,6 @@ class RecordBatches(SharedIterator[Iterator[bytes]]):
         super().__init__()
         self.reader = reader
         self._batch: Any = None
-        self._long: LongRecord | None = None  # instead of a batch
-        self._expect_long = False
         self._current: Iterator[bytes] = iter(())
         self._before = reader.position  # of the last batch asked for
         self._dropped = Receipt()  # of the records that close took back
@@ -339,16 +322,9 @@ class RecordBatches(SharedIterator[Iterator[bytes]]):
         if operator.length_hint(self._current):
             return self._current
         self._before = self.reader.position
-        self._long = None  # its memory may serve the next record
-        if self._expect_long:
-            self._long = self.reader.read_long()
-        if self._long is not None:
-            self._current = iter((self._long.payload,))
-            return self._current
         self._batch = batch = self.reader.next()
         if batch is None:
             raise StopIteration
-        self._expect_long = batch.payload_bytes >= LONG * batch.count
         self._current = objects.tfw_iterate_spans(
             *(batch, address(batch.data), batch.data_len, address(batch.spans), batch.count)
         )
@@ -367,13 +343,9 @@ class RecordBatches(SharedIterator[Iterator[bytes]]):
         records = list(self._current)
         if not records:  # closed just now
             return iter(())
-        numbers: Sequence[int]
-        if self._long is not None:
-            numbers, offsets = [self._long.position[0]], [self._long.position[1]]
-        else:
-            numbers = record_numbers(self._batch)
-            header = self._batch.offset - lib.TFW_HEADER_SIZE
-            offsets = (span_table(self._batch)[:, 0] + header).tolist()
+        numbers = record_numbers(self._batch)
+        header = self._batch.offset - lib.TFW_HEADER_SIZE
+        offsets = (span_table(self._batch)[:, 0] + header).tolist()
         done = len(offsets) - len(records)
         path = itertools.repeat(self.reader.path, len(records))
         self._current = iter(records)
@@ -392,8 +364,6 @@ class RecordBatches(SharedIterator[Iterator[bytes]]):
             return self._before  # an interrupt: the batch may have been read, and is lost
         if not left:
             return self.reader.position
-        if self._long is not None:
-            return self._long.position
         return record_position(self._batch, self._batch.count - left)
 
     def receipt(self) -> Receipt:
@@ -404,9 +374,7 @@ class RecordBatches(SharedIterator[Iterator[bytes]]):
     def _waiting(self, count: int) -> Receipt:
         """The receipt of the last records of the current batch."""
         tally = Tally()
-        if count and self._long is not None:
-            tally.add_record(self._long.crc, len(self._long.payload))
-        elif count:
+        if count:
             tally.add_batch(self._batch, self._batch.count - count)
         return tally.receipt
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import contextlib
 import io
-import sys
 from bisect import bisect_left
 from typing import Any
 
@@ -29,8 +28,6 @@ from tfwire._records.reading.damage import (
 )
 from tfwire._records.reading.duplicates import DuplicateFilter
 from tfwire._records.reading.native_batches import (
-    LongReader,
-    LongRecord,
     position_after,
     record_numbers,
     record_position,
@@ -84,7 +81,6 @@ class RecordFile:
         self.tally: Tally | None = None
         self._damage: StreamDamage | None = None
         self._left: Any = None  # a batch read to find the start, still to be delivered
-        self._long: LongReader | None = None  # set while it replaces the native reader
         self._searched_from, self._searched = _BEGINNING, 0  # bytes without a record
         self._resumed = False  # after damage that ended the native reader's input
         self._went_back = 0  # bytes, to a member within what was inflated before
@@ -238,28 +234,6 @@ class RecordFile:
         else:
             check(status, self._error, self.path)
         return True
-
-    def read_long(self) -> LongRecord | None:
-        """The next record, if it is a long one of a plain file. Call it until it returns None; then
-        call ``next``."""
-        if self._long is None:
-            if self._ahead is not None or self._fed or not isinstance(self._source, FileSource):
-                return None
-            if self.tally is not None and not self._verify:
-                return None
-            longest = self._options.max_record_size or sys.maxsize
-            self._long = LongReader(self._source.fd, self.position, longest, self._verify)
-        found = self._long.next()
-        if found is None:
-            # If no long record was read, the native reader may already be past damage.
-            if self._long.position != self._native_position:
-                self._seek(self._long.position)
-            self._long = None
-            return None
-        self.position = self._long.position
-        if self.tally is not None:
-            self.tally.add_record(found.crc, len(found.payload))
-        return found
 
     @property
     def bytes_read(self) -> int:
