@@ -26,7 +26,8 @@
  *    beside them. A forked child has no threads: the pipeline of its parent fails there, and frees
  *    nothing.
  * 6. Side effects. The library never prints, aborts or reads the environment. Its only global state
- *    is the pointer to the checksum kernel (atomic; set at the first use, or by tfw_crc32c_select).
+ *    is the pointer to the checksum kernel (atomic; set at the first use, or by tfw_crc32c_select),
+ *    and the number of the process (atomic; set by the first pipeline, and by each fork).
  * 7. Trust. A length is used only once its checksum verifies, memory is reserved only for bytes
  *    that are present, and no caller's buffer is read or written outside its stated bounds.
  * 8. Arguments. Memory that is written overlaps no other argument, unless a function says so. A

@@ -108,6 +108,7 @@ uint64_t tfwi_process(void) { return GetCurrentProcessId(); }
 #else
 
 #include <signal.h>
+#include <stdatomic.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -202,7 +203,29 @@ bool tfwi_thread_start(tfwi_thread *thread, void (*run)(void *), void *argument)
 
 void tfwi_thread_join(tfwi_thread *thread) { (void)pthread_join(thread->of, NULL); }
 
-uint64_t tfwi_process(void) { return (uint64_t)getpid(); }
+/* The number of this process, once forked children are noticed; else 0. A call of the system for
+ * each column that is held and given back took longer than the rest of both. */
+static _Atomic uint64_t process;
+
+static void note_process(void) {
+    atomic_store_explicit(&process, (uint64_t)getpid(), memory_order_relaxed);
+}
+
+static void notice_forks(void) {
+    if (pthread_atfork(NULL, NULL, note_process) == 0) {
+        note_process();
+    }
+}
+
+uint64_t tfwi_process(void) {
+    static pthread_once_t once = PTHREAD_ONCE_INIT;
+    uint64_t number = atomic_load_explicit(&process, memory_order_relaxed);
+    if (number == 0) {
+        (void)pthread_once(&once, notice_forks);
+        number = atomic_load_explicit(&process, memory_order_relaxed);
+    }
+    return number != 0 ? number : (uint64_t)getpid();
+}
 
 #endif
 

@@ -29,7 +29,6 @@ a RuntimeError.
 
 from __future__ import annotations
 
-import os
 import threading
 from abc import abstractmethod
 from collections.abc import Callable, Iterator
@@ -40,6 +39,7 @@ from threading import get_ident
 from typing import Any, TypeVar
 
 from tfwire._base.iterator_threads import EXECUTING, methods_inside, services, services_of, turn_at
+from tfwire._base.system import process
 from tfwire._base.workers import PATIENCE, acquirable
 
 T = TypeVar("T")
@@ -63,7 +63,8 @@ _WAITS = (0.01, 0.1, PATIENCE)
 # The threads that may wait in close().
 _MOST_WAITING = 64
 _FORKED = "a thread was using this iterator during the fork; start again"
-_GOING = (State.RUNNING, State.NEW)
+_RUNNING = State.RUNNING  # found faster than in the class, for each result
+_GOING = (_RUNNING, State.NEW)
 
 
 class SharedIterator(Iterator[Item]):
@@ -88,7 +89,7 @@ class SharedIterator(Iterator[Item]):
         self._inside = 0  # the thread that holds the lock; 0: none
         self._reentered = False  # by a step of its own; see reentered
         self._exits: SimpleQueue[None] = SimpleQueue()
-        self._pid = os.getpid()
+        self._pid = process.number
 
     @abstractmethod
     def step(self) -> Item:
@@ -140,7 +141,7 @@ class SharedIterator(Iterator[Item]):
             return self.reentered()
         if self._closed:  # known without waiting for a thread inside
             raise self.closed_error()
-        if self._pid != os.getpid() and self._forked():
+        if self._pid != process.number and self._forked():
             raise RuntimeError(_FORKED)
         turn: AbstractContextManager[object] = self._lock
         if services and thread in services:
@@ -158,7 +159,7 @@ class SharedIterator(Iterator[Item]):
                         raise StopIteration
                     if self._reentered:
                         raise ValueError(EXECUTING)
-                    self._progress = State.RUNNING
+                    self._progress = _RUNNING
                     return result
                 except BaseException as error:
                     self._note_end(error)  # before the next thread enters, which would step again
@@ -276,11 +277,11 @@ class SharedIterator(Iterator[Item]):
 
     def _forked(self) -> bool:
         """Whether this process was forked while another thread was inside."""
-        if self._pid == os.getpid() or self._inside == get_ident():
+        if self._pid == process.number or self._inside == get_ident():
             return False
         if not acquirable(self._lock):
-            return self._pid != os.getpid()  # or a thread of this process has just entered
-        self._pid = os.getpid()
+            return self._pid != process.number  # or a thread of this process has just entered
+        self._pid = process.number
         return False
 
 

@@ -225,3 +225,21 @@ def after_fork(function: Callable[[], object]) -> None:
     """Has a function called in every child that is forked. Windows does not fork."""
     if hasattr(os, "register_at_fork"):
         os.register_at_fork(after_in_child=function)
+
+
+class Process:
+    """This process.
+
+    Attributes:
+        number: Its number, which a forked child has another of: the system is not asked each time.
+    """
+
+    def __init__(self) -> None:
+        self.renew()
+        after_fork(self.renew)
+
+    def renew(self) -> None:
+        self.number = os.getpid()
+
+
+process = Process()

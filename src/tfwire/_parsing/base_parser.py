@@ -25,7 +25,7 @@ from tfwire._parsing.assembler import Assembler
 from tfwire._parsing.chunk_columns import is_checked, rows_of_chunk
 from tfwire._parsing.failure import ParseFailure, Place, message_keys, parse_error
 from tfwire._parsing.features import FixedLenFeature
-from tfwire._parsing.fields import Column, results_of_batches, with_objects
+from tfwire._parsing.fields import Column, Cuts, results_of_batches, with_objects
 from tfwire._parsing.file_chunks import PathsOfFiles
 from tfwire._parsing.native_session import Schema, Session
 from tfwire._parsing.parse_file import FileBatches, ParsingOptions, parse_from
@@ -344,9 +344,8 @@ class BaseParser(FileParser[Batch], Generic[Batch, Single]):
         if count <= size:
             yield {key: finish(field.batch(columns, count)) for key, field in fields.items()}
             return
-        values: list[Iterator[Any]] = [
-            results_of_batches(field, columns, count, size, finish) for field in fields.values()
-        ]
+        cuts = Cuts.of((), ()) if plan is None else plan.cuts
+        values = results_of_batches(cuts, columns, count, size, finish)
         for _ in range(0, count, size):
             yield dict(zip(fields, map(next, values), strict=True))  # and keeps no reference
 

@@ -6,7 +6,7 @@ Strings stay a BytesColumn until the end.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Container, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import chain
 from typing import Any, ClassVar, NamedTuple, Protocol
@@ -284,27 +284,64 @@ class StepValues:
 # result is made when it is asked for, and shares no entry with another.
 
 
+class Cuts(NamedTuple):
+    """How the columns of many batches are cut.
+
+    Attributes:
+        numbers: The columns of FixedLenFeatures of numbers, which are cut in loops of C.
+        shapes: Of a row of each of them.
+        others: The other fields, with their places among all.
+    """
+
+    numbers: list[int]
+    shapes: list[tuple[int, ...]]
+    others: list[tuple[int, Field]]
+
+    @classmethod
+    def of(cls, fields: Iterable[Field], strings: Container[int]) -> Cuts:
+        """Those of all fields. Some of the columns are strings."""
+        cuts = cls([], [], [])
+        for place, field in enumerate(fields):
+            if isinstance(field, Dense) and field.column not in strings:
+                cuts.numbers.append(field.column)
+                cuts.shapes.append(field.shape)
+            else:
+                cuts.others.append((place, field))
+        return cuts
+
+
 def results_of_batches(
-    field: Field, columns: Sequence[Column], count: int, size: int, finish: Callable[[Any], Any]
-) -> Iterator[Any]:
-    """The results of a field, batch by batch.
+    cuts: Cuts, columns: Sequence[Column], count: int, size: int, finish: Callable[[Any], Any]
+) -> list[Iterator[Any]]:
+    """The results of each field, batch by batch.
 
     Args:
-        field: Makes the results.
+        cuts: Of the fields.
         columns: Of all records.
-        count: Number of records.
+        count: Number of records, of more than one batch.
         size: Records of a batch; the last may have fewer.
-        finish: Applied last to every result, of one batch or of many.
+        finish: Applied last to every result, of one batch or of many; but not to numbers.
     """
-    if count > size and isinstance(field, Dense):
-        values = columns[field.column].values
-        if not isinstance(values, np.ndarray):  # numbers have no last step
-            values = finish(field.batch(columns, count))
-            if isinstance(values, BytesColumn):
-                return _strings(values, field.shape, count, size)
-        if not count % size:  # as usual
-            return iter(values.reshape(count // size, size, *field.shape))
-        return _rows(values, field.shape, count, size)
+    whole, rest = divmod(count, size)
+    arrays = [columns[i].values for i in cuts.numbers]
+    results: list[Iterator[Any]]
+    if rest:
+        results = [_rows(*each, count, size) for each in zip(arrays, cuts.shapes, strict=True)]
+    else:  # as usual; an array's iterator is C's
+        shapes = [(whole, size, *shape) for shape in cuts.shapes]
+        results = list(map(iter, map(np.ndarray.reshape, arrays, shapes)))
+    for place, field in cuts.others:
+        results.insert(place, _results(field, columns, count, size, finish))
+    return results
+
+
+def _results(
+    field: Field, columns: Sequence[Column], count: int, size: int, finish: Callable[[Any], Any]
+) -> Iterator[Any]:
+    if isinstance(field, Dense):
+        values = finish(field.batch(columns, count))
+        strings = isinstance(values, BytesColumn)
+        return (_strings if strings else _rows)(values, field.shape, count, size)
     return (finish(field.batch(part, rows)) for part, rows in _parts(columns, count, size))
 
 
@@ -345,12 +382,12 @@ def _parts(
 
 
 def _rows(values: Array, shape: tuple[int, ...], count: int, size: int) -> Iterator[Array]:
-    """The batches of an array, which is reshaped so that iterating runs in C; the last has fewer
-    records."""
+    """The batches of an array, which is reshaped so that iterating runs in C."""
     whole, rest = divmod(count, size)
     values = values.reshape(count, *shape)
     complete, last = values[: count - rest], values[count - rest :]
-    return chain(complete.reshape(whole, size, *shape), [last.reshape(rest, *shape)])
+    batches = iter(complete.reshape(whole, size, *shape))
+    return chain(batches, [last.reshape(rest, *shape)]) if rest else batches
 
 
 def _strings(

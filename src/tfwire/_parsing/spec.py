@@ -47,7 +47,7 @@ from tfwire._parsing.features import (
     string,
     to_dtype,
 )
-from tfwire._parsing.fields import Dense, Field, Padded, Sparse, Steps, StepValues, VarLen
+from tfwire._parsing.fields import Cuts, Dense, Field, Padded, Sparse, Steps, StepValues, VarLen
 from tfwire._parsing.ragged import Partition, Ragged
 
 Key = Any  # str, or bytes for keys that are not UTF-8
@@ -97,12 +97,14 @@ class Plan(NamedTuple):
         requests: The columns that C parses.
         fields: By key: makes the result from the columns.
         lists: True for the feature lists of a SequenceExample.
+        cuts: How the results of many batches are made of the columns.
     """
 
     features: dict[Key, Any]
     requests: list[Request]
     fields: dict[Key, Field]
     lists: bool
+    cuts: Cuts
 
 
 # The argument of the specification of each part.
@@ -131,7 +133,9 @@ def compile_features(features: Mapping[Key, Any], part: str = "example") -> Plan
             if not re.search(rf"feature '?{re.escape(shown)}(?!\w)", str(error)):
                 error.args = (f"feature {shown}: {error}",)
             raise
-    return Plan(known, compiler.requests, fields, part == "lists")
+    strings = {i for i, request in enumerate(compiler.requests) if request.dtype == string}
+    cuts = Cuts.of(fields.values(), strings)
+    return Plan(known, compiler.requests, fields, part == "lists", cuts)
 
 
 class _Compiler:
