@@ -90,6 +90,8 @@ def test_memory_must_be_numbers():
         objects.tfw_bytes_of_offsets(address(ffi.from_buffer(DATA)), -1, 0, 0)
     with pytest.raises(TypeError):
         objects.tfw_iterate_spans(None, 1, 1, None, 1)
+    with pytest.raises(TypeError):
+        objects.tfw_hold_columns(1, 1, None, 1, 1)
 
 
 class Bytes(bytes):

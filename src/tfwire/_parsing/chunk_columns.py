@@ -51,18 +51,18 @@ def rows_of_chunk(chunk: Chunk, schemas: Sequence[Schema | None]) -> Rows:
     has its own."""
     count = chunk.num_records
     parts = [
-        [] if schema is None else _columns(chunk, is_list, schema, count)
+        [] if schema is None else _columns(chunk, count, is_list, schema)
         for is_list, schema in enumerate(schemas)
     ]
     return Rows(parts, count)
 
 
-def _columns(chunk: Chunk, is_list: int, schema: Schema, count: int) -> list[Column]:
+def _columns(chunk: Chunk, count: int, is_list: int, schema: Schema) -> list[Column]:
     # A chunk of many columns has two or three batches only: the columns are made in loops of C.
     number = len(schema.dtypes)
-    natives, memory = ffi.new("tfw_column[]", number), ffi.new("void *[]", number)
-    keepers, sizes = objects.tfw_hold_columns(
-        address(chunk.native), is_list, address(natives), address(memory), number
+    memory = ffi.new("void *[]", number)
+    keepers, sizes, offsets = objects.tfw_hold_columns(
+        address(chunk.native), count, is_list, address(memory), number
     )
     # What keeps a column is the destructor of its memory.
     buffers = map(ffi.buffer, map(ffi.gc, ffi.unpack(memory, number), keepers), sizes)
@@ -72,8 +72,8 @@ def _columns(chunk: Chunk, is_list: int, schema: Schema, count: int) -> list[Col
         arrays = map(np.frombuffer, buffers, schema.dtypes)
     none = repeat(None)  # of offsets
     columns = list(map(_NEW_COLUMN, zip(arrays, none, none, schema.empties, strict=False)))
-    for i in schema.with_offsets:
-        columns[i] = _with_offsets(columns[i], natives[i], count)
+    for i, *each in offsets:
+        columns[i] = _with_offsets(columns[i], *map(_int64, each))
     return columns
 
 
@@ -81,23 +81,17 @@ def _array(buffer: Any, dtype: Any) -> Array:
     return np.frombuffer(buffer, dtype) if len(buffer) else np.empty(0, dtype)
 
 
-def _with_offsets(column: Column, native: Any, count: int) -> Column:
-    values, splits, steps = column.values, None, None
-    if native.offsets != ffi.NULL:
-        offsets = _from_zero(native.offsets, native.value_count)
-        values = BytesColumn._trusted(values, offsets, (native.value_count,))
-    if native.splits != ffi.NULL:
-        splits = _from_zero(native.splits, native.cell_count)
-    if native.steps != ffi.NULL:
-        steps = _from_zero(native.steps, count)
+def _int64(buffer: Any) -> Array | None:
+    return None if buffer is None else np.frombuffer(buffer, np.int64)
+
+
+def _with_offsets(
+    column: Column, offsets: Array | None, splits: Array | None, steps: Array | None
+) -> Column:
+    values = column.values
+    if offsets is not None:
+        values = BytesColumn._trusted(values, offsets, (len(offsets) - 1,))
     return Column(values, splits, steps, column.empty)
-
-
-def _from_zero(memory: Any, count: int) -> Array:
-    """Offsets that begin with 0, copied: their ends are also those of other rows."""
-    offsets: Array = np.frombuffer(ffi.buffer(memory, (count + 1) * 8), np.int64)
-    own: Array = offsets - offsets[0]
-    return own
 
 
 # ---- Columns of several chunks ----

@@ -8,7 +8,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Container, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from itertools import chain
+from itertools import chain, repeat
 from typing import Any, ClassVar, NamedTuple, Protocol
 
 import numpy as np
@@ -400,12 +400,12 @@ def _strings(
     # The offsets of a batch begin with the end of the batch before.
     ends = np.ndarray(whole + 1, np.int64, offsets, 0, strings * 8)
     windows = np.ndarray((whole, strings + 1), np.int64, offsets, 0, (strings * 8, 8))
-    own = iter(windows - ends[:whole, np.newaxis])
-    trusted, batch_shape = BytesColumn._trusted, (size, *shape)
-    begin = 0
-    for end, row in zip(ends[1:].tolist(), own, strict=True):
-        yield trusted(data[begin:end], row, batch_shape)
-        begin = end
-    if rest:
-        last = offsets[whole * strings :]
-        yield trusted(data[begin : int(last[-1])], last - begin, (rest, *shape))
+    bounds = ends.tolist()
+    parts = map(data.__getitem__, map(slice, bounds, bounds[1:]))
+    own, batch_shape = iter(windows - ends[:whole, np.newaxis]), repeat((size, *shape))
+    batches = map(BytesColumn._trusted, parts, own, batch_shape)
+    if not rest:
+        return batches
+    begin, offsets = bounds[-1], offsets[whole * strings :]
+    last = data[begin : int(offsets[-1])], offsets - begin, (rest, *shape)
+    return chain(batches, [BytesColumn._trusted(*last)])

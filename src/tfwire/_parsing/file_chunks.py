@@ -276,7 +276,7 @@ class FileChunks:
     # ---- Chunks --------------------------------------------------------------------------------
 
     def _outcome(self, chunk: Chunk) -> Outcome:
-        self._reach(chunk.end.file)
+        self._reach(chunk.info.end.file)
         if self._assembler is not None:
             return self._assembled(self._assembler, chunk)
         count, size = chunk.num_records, self._options.batch_size

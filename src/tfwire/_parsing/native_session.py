@@ -198,7 +198,6 @@ class Schema:
 
     Attributes:
         dtypes: Of the values of each column; of strings, of their bytes.
-        with_offsets: The columns that have offsets, splits or steps.
         empties: Allocates memory for a copy of each column, as np.empty.
     """
 
@@ -235,11 +234,6 @@ class Schema:
         self.dtypes = [
             np.dtype(np.uint8) if request.dtype == string else request.dtype.dtype
             for request in plan.requests
-        ]
-        self.with_offsets = [
-            i
-            for i, request in enumerate(plan.requests)
-            if request.dtype == string or request.layout != lib.TFW_DENSE or plan.lists
         ]
 
     def _take_memory(self) -> None:
