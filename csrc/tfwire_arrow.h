@@ -93,39 +93,20 @@ TFW_API void tfw_arrow_schema_free(struct ArrowSchema *schema);
 
 /* ---- Arrow: batches ------------------------------------------------------------------------- */
 
-/* Where each of some records comes from. */
-typedef struct tfw_arrow_positions {
-    size_t size;              /* sizeof(tfw_arrow_positions) */
-    const char *const *paths; /* UTF-8 that ends with 0 */
-    size_t path_count;
-    const int32_t *files;     /* indices of paths */
-    const int64_t *numbers;
-    const int64_t *offsets;
-} tfw_arrow_positions;
-
-/* The records of columns as an array, which takes over the memory of values, offsets, splits and
- * steps, and leaves the columns clear. context and lists were created with TFW_OWN_NUMBERS and
- * TFW_NOTE_ABSENT for the layout's schemas (NULL: there is none); count is how many records they
- * hold. positions may be NULL without TFW_ARROW_POSITIONS.
- * Nothing was taken where it fails, with the index of the field in error->feature. Record
- * error->record is the first that does not fit: TFW_E_COUNT: partitions or indices and values;
- * TFW_E_WIRE: a string is not UTF-8; TFW_E_UNSUPPORTED: strings reach 2 GiB. */
-TFW_API int tfw_arrow_array_create(const tfw_arrow_layout *layout, tfw_columns *context,
-                                   tfw_columns *lists, size_t count,
-                                   const tfw_arrow_positions *positions,
-                                   struct ArrowArray **out_array, tfw_error *error);
-
-/* The same of records [first, first + count) of a pipeline's chunk. The pipeline has the layout's
+/* Records [first, first + count) of a pipeline's chunk as an array. The pipeline has the layout's
  * schemas and TFW_PIPELINE_NOTE_ABSENT. The array keeps the memory of the columns, each its own,
  * and needs neither chunk nor pipeline. With TFW_ARROW_POSITIONS the pipeline has
  * TFW_PIPELINE_POSITIONS, and names are those of its files from the one in which the chunk begins
- * on, UTF-8 that ends with 0. error->record counts from first. */
+ * on, UTF-8 that ends with 0.
+ * An error has the index of the field in error->feature. Record error->record, counted from first,
+ * is the first that does not fit: TFW_E_COUNT: partitions or indices and values; TFW_E_WIRE: a
+ * string is not UTF-8; TFW_E_UNSUPPORTED: strings reach 2 GiB. */
 TFW_API int tfw_arrow_chunk_create(const tfw_arrow_layout *layout, const struct tfw_chunk *chunk,
                                    uint64_t first, uint64_t count, const char *const *names,
                                    struct ArrowArray **out_array, tfw_error *error);
 
 /* Another array over the same buffers: of count records, from record first on. TFW_E_ARGUMENT: it
- * has fewer records. REQUIRES: one of these three functions made it. */
+ * has fewer records. REQUIRES: one of these two functions made it. */
 TFW_API int tfw_arrow_array_share(const struct ArrowArray *array, size_t first, size_t count,
                                   struct ArrowArray **out_array, tfw_error *error);
 TFW_API void tfw_arrow_array_free(struct ArrowArray *array);

@@ -369,7 +369,7 @@ static int export_sparse(const exporter *e, const tfwi_table_field *field, struc
 
 /* ---- Tables --------------------------------------------------------------------------------- */
 
-static int export_table(const exporter *e, const tfw_arrow_positions *positions,
+static int export_table(const exporter *e, const tfwi_positions *positions,
                         struct ArrowArray *out) {
     const tfw_arrow_layout *layout = e->layout;
     tfwi_buffer *const none[1] = {NULL};
@@ -398,7 +398,7 @@ static int export_table(const exporter *e, const tfw_arrow_positions *positions,
 }
 
 int tfwi_export(const tfw_arrow_layout *layout, tfwi_exported *const columns[2], size_t count,
-                const tfw_arrow_positions *positions, struct ArrowArray *out, tfw_error *error) {
+                const tfwi_positions *positions, struct ArrowArray *out, tfw_error *error) {
     const exporter e = {.layout = layout, .sources = columns, .records = count, .error = error};
     return export_table(&e, positions, out);
 }

@@ -22,9 +22,6 @@ typedef struct tfwi_buffer {
 /* A buffer over memory that another owns; NULL: out of memory, and it is not given back. */
 tfwi_buffer *tfwi_buffer_lent(void *memory, void (*give_back)(void *owner), void *owner);
 
-/* A buffer over memory from the allocator, of which it becomes the owner, or does not, as above. */
-tfwi_buffer *tfwi_buffer_over(void *memory);
-
 /* An uninitialised buffer of size bytes; NULL: out of memory. */
 tfwi_buffer *tfwi_buffer_new(size_t size);
 
@@ -119,6 +116,15 @@ typedef struct tfwi_nulls {
 /* Those of cells [first, end). */
 tfwi_nulls tfwi_nulls_between(const int64_t *of, size_t count, int64_t first, int64_t end);
 
+/* Where each of some records comes from. */
+typedef struct tfwi_positions {
+    const char *const *paths; /* UTF-8 that ends with 0 */
+    size_t path_count;
+    const int32_t *files;     /* indices of paths */
+    const int64_t *numbers;
+    const int64_t *offsets;
+} tfwi_positions;
+
 /* A column to be exported: its contents, whose offsets, splits and steps begin with 0, and
  * references to its memory. */
 typedef struct tfwi_exported {
@@ -132,12 +138,12 @@ typedef struct tfwi_exported {
 } tfwi_exported;
 
 /* Makes the array of count records. columns: those of the layout's context, and of its lists. The
- * array takes a share of their memory. Fails as tfw_arrow_array_create. */
+ * array takes a share of their memory. Fails as tfw_arrow_chunk_create. */
 int tfwi_export(const tfw_arrow_layout *layout, tfwi_exported *const columns[2], size_t count,
-                const tfw_arrow_positions *positions, struct ArrowArray *out, tfw_error *error);
+                const tfwi_positions *positions, struct ArrowArray *out, tfw_error *error);
 
 /* Makes the three columns of the positions of count records; false: out of memory. */
-bool tfwi_export_positions(const tfw_arrow_positions *positions, size_t count,
+bool tfwi_export_positions(const tfwi_positions *positions, size_t count,
                            struct ArrowArray **out);
 
 /* The rows of each cell of a column: at first its values, then the rows that partitions make. */

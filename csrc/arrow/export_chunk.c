@@ -121,9 +121,9 @@ void tfwi_places_free(tfwi_places *places) {
     tfw_free(places->offsets.of);
 }
 
-tfw_arrow_positions tfwi_places_of(const tfwi_places *places, const char *const *names,
+tfwi_positions tfwi_places_of(const tfwi_places *places, const char *const *names,
                                    uint64_t first_name) {
-    tfw_arrow_positions positions = {.size = sizeof positions};
+    tfwi_positions positions = {.path_count = 0};
     if (places->count != 0) {
         positions.paths = names + (places->first_file - first_name);
         positions.path_count = (size_t)places->files.of[places->count - 1] + 1;
@@ -137,7 +137,7 @@ tfw_arrow_positions tfwi_places_of(const tfwi_places *places, const char *const 
 /* ---- Chunks --------------------------------------------------------------------------------- */
 
 int tfwi_export_chunk(const tfw_arrow_layout *layout, const tfw_chunk *chunk, uint64_t first,
-                      uint64_t count, const tfw_arrow_positions *positions,
+                      uint64_t count, const tfwi_positions *positions,
                       struct ArrowArray *out, tfw_error *error) {
     const tfwi_piece *whole = &chunk->pieces.of[0];
     const tfwi_piece piece = {whole->block, whole->first + first, whole->first + first + count};
@@ -182,7 +182,7 @@ int tfw_arrow_chunk_create(const tfw_arrow_layout *layout, const tfw_chunk *chun
     if (good && (layout->flags & TFW_ARROW_POSITIONS) != 0) {
         good = tfwi_places_add(&places, chunk, first, count);
     }
-    const tfw_arrow_positions positions = tfwi_places_of(&places, names, chunk->begin.file);
+    const tfwi_positions positions = tfwi_places_of(&places, names, chunk->begin.file);
     int status = good ? tfwi_export_chunk(layout, chunk, first, count, &positions, array, error)
                       : tfwi_fail(error, TFW_E_MEMORY, "out of memory");
     tfwi_places_free(&places);

@@ -20,14 +20,13 @@ bool tfwi_places_add(tfwi_places *places, const tfw_chunk *chunk, uint64_t first
 void tfwi_places_free(tfwi_places *places);
 
 /* The same as positions; names: of the pipeline's files from number first_name on. */
-tfw_arrow_positions tfwi_places_of(const tfwi_places *places, const char *const *names,
+tfwi_positions tfwi_places_of(const tfwi_places *places, const char *const *names,
                                    uint64_t first_name);
 
 /* Records [first, first + count) of a chunk of the layout's schemas as an array, which keeps their
- * columns but not the chunk. Fails as tfw_arrow_array_create, with error->record counted from
- * first. */
+ * columns but not the chunk. Fails as tfw_arrow_chunk_create. */
 int tfwi_export_chunk(const tfw_arrow_layout *layout, const tfw_chunk *chunk, uint64_t first,
-                      uint64_t count, const tfw_arrow_positions *positions,
+                      uint64_t count, const tfwi_positions *positions,
                       struct ArrowArray *out, tfw_error *error);
 
 #endif /* TFWIRE_EXPORT_CHUNK_H */

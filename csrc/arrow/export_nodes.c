@@ -24,11 +24,9 @@ tfwi_buffer *tfwi_buffer_lent(void *memory, void (*give_back)(void *owner), void
     return buffer;
 }
 
-tfwi_buffer *tfwi_buffer_over(void *memory) { return tfwi_buffer_lent(memory, tfw_free, memory); }
-
 tfwi_buffer *tfwi_buffer_new(size_t size) {
     void *memory = tfwi_realloc(NULL, size);
-    tfwi_buffer *buffer = memory != NULL ? tfwi_buffer_over(memory) : NULL;
+    tfwi_buffer *buffer = memory != NULL ? tfwi_buffer_lent(memory, tfw_free, memory) : NULL;
     if (buffer == NULL) {
         tfw_free(memory);
     }

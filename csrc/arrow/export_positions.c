@@ -2,7 +2,7 @@
 /* Where records come from, as columns: the path by a dictionary, the number and the offset. */
 #include "arrow/export.h"
 
-static bool export_paths(const tfw_arrow_positions *positions, struct ArrowArray *out) {
+static bool export_paths(const tfwi_positions *positions, struct ArrowArray *out) {
     size_t size = 0;
     for (size_t i = 0; i < positions->path_count; i++) {
         size += strlen(positions->paths[i]);
@@ -40,7 +40,7 @@ static bool export_copy(const void *numbers, size_t count, size_t size, bool has
     return good;
 }
 
-bool tfwi_export_positions(const tfw_arrow_positions *positions, size_t count,
+bool tfwi_export_positions(const tfwi_positions *positions, size_t count,
                            struct ArrowArray **out) {
     return export_copy(positions->files, count, sizeof(int32_t), true, out[0]) &&
            export_paths(positions, out[0]->dictionary) &&

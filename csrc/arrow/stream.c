@@ -113,7 +113,7 @@ static void gather_batch(stream *s) {
 
 static int export_records(stream *s, struct ArrowArray *out, tfw_error *error) {
     tfwi_exported *const none[2] = {NULL, NULL};
-    const tfw_arrow_positions positions =
+    const tfwi_positions positions =
         tfwi_places_of(&s->places, (const char *const *)s->names, 0);
     return s->is_parsed
                ? tfwi_export_chunk(s->layout, s->chunk, s->first - s->records, s->records,

@@ -56,6 +56,30 @@ static inline stored store(const file *f) {
     return s;
 }
 
+/* All records of a file that fit, as a chunk. There is one. */
+static inline tfw_chunk *chunk_of(const tfw_schema *context, const tfw_schema *lists,
+                                  const file *f) {
+    stored s = store(f);
+    const char *const paths[] = {s.path};
+    const tfw_pipeline_options options = {
+        .size = sizeof options, .paths = paths, .path_count = 1, .context = context,
+        .lists = lists, .batch_size = 1000, .num_threads = 1,
+        .flags = TFW_PIPELINE_NOTE_ABSENT | TFW_PIPELINE_KEEP_REST | TFW_PIPELINE_POSITIONS |
+                 (lists != NULL ? TFW_SEQUENCE : 0)};
+    tfw_pipeline *p;
+    tfw_chunk *chunk = NULL;
+    CHECK_EQ(TFW_OK, tfw_pipeline_create(&options, &p, NULL));
+    for (int status = TFW_E_WIRE, tries = 0; status != TFW_OK && tries < 10; tries++) {
+        tfw_place wrong, next;
+        status = tfw_pipeline_next(p, -1, &chunk, NULL);
+        tfw_pipeline_stopped(p, &wrong, &next);
+        CHECK_EQ(TFW_OK, status >= TFW_OK ? TFW_OK : tfw_pipeline_seek(p, &next, NULL));
+    }
+    tfw_pipeline_free(p);
+    close(s.fd);
+    return chunk;
+}
+
 static inline int layout_of_records(unsigned flags, int32_t strings, tfw_arrow_layout **out) {
     static const tfw_partition rows = {.kind = TFW_ROW_LENGTHS, .column = 3};
     static const uint8_t metadata[4] = {0};

@@ -1,10 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* tfw_arrow_array_create, streams and chunks: fields of every kind over messages. Arrays are as
- * Arrow's format says, and hold what a slow model makes of the parsed columns; a record that does not
- * fit is one that the model refuses; a stream over two files, and a pipeline of one to three threads
- * whose ranges are as long as some records, give the same rows. With any allocation
- * failing, sliced, and with children moved out and released in any order, every buffer is freed
- * once. */
+/* Arrays of chunks, and streams: fields of every kind over messages. Arrays are as Arrow's format
+ * says, and hold what a slow model makes of the parsed columns; a record that does not fit is one
+ * that the model refuses; a stream over two files, and a pipeline of one to three threads whose
+ * ranges are as long as some records, give the same rows. With any allocation failing, sliced, and
+ * with children moved out and released in any order, every buffer is freed once. */
 #include "common/arrow_model.h"
 #include "common/messages.h"
 
@@ -93,72 +92,6 @@ static void check_positions(const plan *p, const struct ArrowSchema *t, const st
 
 static const char *const names[] = {"one", "another"};
 
-/* Exports records, leaving out one that does not fit and those after it. */
-static size_t export_records(const arrow_model *m, const tfw_arrow_layout *layout,
-                             tfw_columns *const parts[2], size_t records, long failing,
-                             struct ArrowArray **out) {
-    static const int32_t files[MOST_RECORDS];
-    static const int64_t zeros[MOST_RECORDS];
-    const tfw_arrow_positions positions = {sizeof positions, names, 2, files, zeros, zeros};
-    for (;;) {
-        tfw_error error;
-        tfwi_test_fail_allocation = failing;
-        int status = tfw_arrow_array_create(layout, parts[0], parts[1], records, &positions, out,
-                                            &error);
-        tfwi_test_fail_allocation = -1;
-        if (status == TFW_OK) {
-            return records;
-        }
-        CHECK(*out == NULL && status == error.status);
-        CHECK_EQ(0, atomic_load(&tfwi_test_buffers));
-        if (status == TFW_E_MEMORY && failing >= 0) {
-            failing = -1;
-            continue;
-        }
-        CHECK(status == TFW_E_COUNT || status == TFW_E_WIRE);
-        const bool known = error.feature >= 0 && (size_t)error.feature < m->plan->count &&
-                           error.record >= 0 && (size_t)error.record < records;
-        CHECK(known && !m->good[error.feature][error.record]);
-        if (!known) {
-            return 0;
-        }
-        records = (size_t)error.record;
-        tfw_columns_truncate(parts[0], records);
-        if (parts[1] != NULL) {
-            tfw_columns_truncate(parts[1], records);
-        }
-    }
-}
-
-/* Arrays at once, and shares of them. */
-static void check_array(const arrow_model *m, const tfw_arrow_layout *layout, const messages *ms,
-                        size_t good, long failing, uint64_t *random) {
-    tfw_columns *parts[2];
-    struct ArrowArray *array = NULL, *share = NULL;
-    struct ArrowSchema *type;
-    columns_create(m->plan, parts);
-    parse_records(m->plan, parts, ms, m->records);
-    CHECK_EQ(good, export_records(m, layout, parts, m->records, failing, &array));
-    CHECK_EQ(TFW_OK, tfw_arrow_schema_create(layout, &type, NULL));
-    if (array != NULL) {
-        const uint64_t first = check_random(random) % (good + 1);
-        const uint64_t count = check_random(random) % (good - first + 1);
-        check_rows(m, type, array, 0);
-        CHECK_EQ(TFW_OK, tfw_arrow_array_share(array, first, count, &share, NULL));
-        release_array_anyhow(array, random);
-        CHECK_EQ(count, share->length);
-        check_rows(m, type, share, first);
-        release_array_anyhow(share, random);
-    }
-    CHECK_EQ(0, tfw_columns_records(parts[0]));
-    tfw_arrow_array_free(array);
-    tfw_arrow_array_free(share);
-    release_schema_anyhow(type, random);
-    tfw_arrow_schema_free(type);
-    tfw_columns_free(parts[0]);
-    tfw_columns_free(parts[1]);
-}
-
 /* ---- Streams -------------------------------------------------------------------------------- */
 
 /* A file of all records, and where each begins. */
@@ -235,11 +168,48 @@ static tfw_pipeline *open_pipeline(const plan *p, const char *path, size_t batch
     return pipeline;
 }
 
+/* The array of some records of a chunk, also if an allocation fails at first. */
+static int create_array(const tfw_arrow_layout *layout, const tfw_chunk *chunk, uint64_t first,
+                        uint64_t count, long failing, struct ArrowArray **out, tfw_error *error) {
+    const long buffers = atomic_load(&tfwi_test_buffers);
+    tfw_chunk_info info = {.size = sizeof info};
+    tfw_chunk_get(chunk, &info);
+    for (;; failing = -1) {
+        tfwi_test_fail_allocation = failing;
+        const int status = tfw_arrow_chunk_create(layout, chunk, first, count,
+                                                  names + info.begin.file, out, error);
+        tfwi_test_fail_allocation = -1;
+        CHECK((*out == NULL) == (status != TFW_OK));
+        if (status == TFW_OK) {
+            return status;
+        }
+        CHECK_EQ(status, error->status);
+        CHECK_EQ(buffers, atomic_load(&tfwi_test_buffers));
+        if (status != TFW_E_MEMORY || failing < 0) {
+            CHECK(status == TFW_E_COUNT || status == TFW_E_WIRE);
+            return status;
+        }
+    }
+}
+
+/* Some records of an array, of which those from number first on are the records. */
+static void check_share(const arrow_model *m, const struct ArrowSchema *type,
+                        const struct ArrowArray *array, size_t first, uint64_t *random) {
+    const uint64_t length = (uint64_t)array->length, skipped = check_random(random) % (length + 1);
+    const uint64_t count = check_random(random) % (length - skipped + 1);
+    struct ArrowArray *share;
+    CHECK_EQ(TFW_OK, tfw_arrow_array_share(array, skipped, count, &share, NULL));
+    CHECK_EQ(count, share->length);
+    check_rows(m, type, share, first + skipped);
+    release_array_anyhow(share, random);
+    tfw_arrow_array_free(share);
+}
+
 /* The batches of a chunk as arrays; false: a record does not fit. One array is left in *kept. */
 static bool check_batches(const arrow_model *m, const tfw_arrow_layout *layout,
                           const struct ArrowSchema *type, const tfw_chunk *chunk, size_t count,
-                          size_t batch_size, const uint64_t *offsets, size_t *found,
-                          struct ArrowArray **kept, uint64_t *random) {
+                          size_t batch_size, long failing, const uint64_t *offsets,
+                          size_t *found, struct ArrowArray **kept, uint64_t *random) {
     tfw_chunk_info info = {.size = sizeof info};
     tfw_chunk_get(chunk, &info);
     for (uint64_t first = 0, size; first < info.records; first += size) {
@@ -247,8 +217,7 @@ static bool check_batches(const arrow_model *m, const tfw_arrow_layout *layout,
         tfw_place place;
         tfw_error error;
         size = info.records - first < batch_size ? info.records - first : batch_size;
-        if (tfw_arrow_chunk_create(layout, chunk, first, size, names + info.begin.file, &array,
-                                   &error) != TFW_OK) {
+        if (create_array(layout, chunk, first, size, failing, &array, &error) != TFW_OK) {
             const size_t wrong = *found + (size_t)error.record;
             tfw_chunk_place(chunk, first + (uint64_t)error.record, &place);
             CHECK(error.record >= 0 && (uint64_t)error.record < size && wrong < m->records &&
@@ -259,6 +228,7 @@ static bool check_batches(const arrow_model *m, const tfw_arrow_layout *layout,
         }
         check_rows(m, type, array, *found);
         check_positions(m->plan, type, array, *found, count, offsets);
+        check_share(m, type, array, *found, random);
         *found += (size_t)size;
         if (check_random(random) % 2 != 0) {
             tfw_arrow_array_free(*kept);
@@ -273,7 +243,8 @@ static bool check_batches(const arrow_model *m, const tfw_arrow_layout *layout,
 
 /* The same file twice by a pipeline whose ranges are as long as some records. */
 static void check_chunks(const arrow_model *m, const tfw_arrow_layout *layout, const messages *ms,
-                         size_t good, size_t count, size_t batch_size, uint64_t *random) {
+                         size_t good, size_t count, size_t batch_size, long failing,
+                         uint64_t *random) {
     uint64_t offsets[MOST_RECORDS];
     tfw_pipeline *p = open_pipeline(m->plan, write_file(ms, count, offsets), batch_size, random);
     struct ArrowArray *kept = NULL;
@@ -284,8 +255,8 @@ static void check_chunks(const arrow_model *m, const tfw_arrow_layout *layout, c
     bool fits = true;
     CHECK_EQ(TFW_OK, tfw_arrow_schema_create(layout, &type, NULL));
     while (fits && (status = tfw_pipeline_next(p, -1, &chunk, NULL)) == TFW_OK) {
-        fits = check_batches(m, layout, type, chunk, count, batch_size, offsets, &found, &kept,
-                             random);
+        fits = check_batches(m, layout, type, chunk, count, batch_size, failing, offsets, &found,
+                             &kept, random);
         tfw_chunk_release(chunk);
     }
     CHECK(!fits || good == count ? found == 2 * count || !fits : found == good);
@@ -326,11 +297,11 @@ static void run(input *in) {
     m.records = parse_records(&p, m.parts, &ms, count);
     if (model_peek(&m)) {
         const size_t good = model_run(&m);
-        check_array(&m, layout, &ms, good, failing < 192 ? -1 : failing - 192, &random);
         if (p.count != 0) { /* without fields, messages are not parsed */
             check_stream(&m, layout, &ms, good, count, batch_size, &random);
         }
-        check_chunks(&m, layout, &ms, good, count, batch_size, &random);
+        check_chunks(&m, layout, &ms, good, count, batch_size, failing < 192 ? -1 : failing - 192,
+                     &random);
     }
     tfw_columns_free(m.parts[0]);
     tfw_columns_free(m.parts[1]);

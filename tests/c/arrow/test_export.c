@@ -225,19 +225,17 @@ static int export_one(const tfw_partition *partitions, blob message) {
         {.name = "rows", .partitions = partitions, .partition_count = 2},
         {.name = "sparse", .index_columns = (const uint64_t[]){1}, .index_count = 1},
     };
-    const tfw_span span = {0, message.len};
+    file f = {0};
     tfw_schema *schema;
     tfw_arrow_layout *layout;
-    tfw_columns *columns;
     struct ArrowArray *array;
     tfw_error error;
+    file_append_record(&f, message.data, message.len);
     CHECK_EQ(TFW_OK, tfw_schema_create(features, 3, SEED, &schema, NULL));
     CHECK_EQ(TFW_OK, tfw_arrow_layout_create(fields, (message.len & 1) + 1, schema, NULL, 0,
                                              &layout, NULL));
-    CHECK_EQ(TFW_OK,
-             tfw_columns_create(schema, TFW_OWN_NUMBERS | TFW_NOTE_ABSENT, &columns, NULL));
-    CHECK_EQ(TFW_OK, tfw_parse(columns, message.data, message.len, &span, 1, 0, NULL, NULL));
-    const int status = tfw_arrow_array_create(layout, columns, NULL, 1, NULL, &array, &error);
+    tfw_chunk *chunk = chunk_of(schema, NULL, &f);
+    const int status = tfw_arrow_chunk_create(layout, chunk, 0, 1, NULL, &array, &error);
     if (status == TFW_OK) {
         const struct ArrowArray *list = array->children[0];
         for (; list->n_children != 0; list = list->children[0]) {
@@ -248,8 +246,9 @@ static int export_one(const tfw_partition *partitions, blob message) {
         CHECK_EQ(0, error.record);
     }
     tfw_arrow_array_free(array);
-    tfw_columns_free(columns); /* which have their memory again where it was not taken */
+    tfw_chunk_release(chunk);
     tfw_arrow_layout_free(layout);
+    free(f.data);
     return status;
 }
 

@@ -1,13 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Layouts: what is refused, and the columns that belong to one; arrays of no records. */
-#include "columns.h"
-
-#include "arrow/abi.h"
-#include "tfwire_arrow.h"
-
-#include <stdatomic.h>
-
-extern atomic_long tfwi_test_buffers;
+#include "arrow_records.h"
 
 enum { PAIRS, BYTES, VALUES, NUMBERS, FLOATS_TOO, EMPTY, ELEMENTS, FEATURES };
 
@@ -132,8 +125,6 @@ static void test_schemas_that_do_not_fit(void) {
 
 /* ---- Arrays --------------------------------------------------------------------------------- */
 
-enum { OWNED = TFW_OWN_NUMBERS | TFW_NOTE_ABSENT };
-
 static const tfw_arrow_field FIELDS[] = {
     {.name = "d", .column = PAIRS, SHAPE(2)},
     {.name = "s", .column = BYTES, .strings = TFW_STRING},
@@ -145,20 +136,28 @@ static const tfw_arrow_field FIELDS[] = {
 };
 enum { FIELD_COUNT = sizeof FIELDS / sizeof FIELDS[0] };
 
+static tfw_chunk *chunk_of_one(const tfw_schema *schema) {
+    const blob message = EXAMPLE(entry("d", INTS(1, 2)), entry("s", STRING("text")),
+                                 entry("v", INTS(1, 2)), entry("p", INTS(0, 2)),
+                                 entry("f", FLOATS(1, 2)), entry("e", NO_INTS));
+    file f = {0};
+    file_append_record(&f, message.data, message.len);
+    tfw_chunk *chunk = chunk_of(schema, NULL, &f);
+    free(f.data);
+    blobs_free();
+    return chunk;
+}
+
 static void test_no_records_are_an_array(void) {
-    static const tfw_arrow_positions positions = {.size = sizeof positions};
-    static const tfw_arrow_positions unsized = {0};
+    static const char *const name = "one";
     tfw_schema *schema = new_schema();
     tfw_arrow_layout *layout;
-    tfw_columns *columns;
     struct ArrowArray *array, *shared;
     CHECK_EQ(TFW_OK, tfw_arrow_layout_create(FIELDS, FIELD_COUNT, schema, NULL,
                                              TFW_ARROW_POSITIONS, &layout, NULL));
-    CHECK_EQ(TFW_OK, tfw_columns_create(schema, OWNED, &columns, NULL));
-    CHECK_EQ(TFW_E_ARGUMENT,
-             tfw_arrow_array_create(layout, columns, NULL, 0, &unsized, &array, NULL));
-    CHECK_EQ(TFW_OK,
-             tfw_arrow_array_create(layout, columns, NULL, 0, &positions, &array, NULL));
+    tfw_chunk *chunk = chunk_of_one(schema);
+    CHECK_EQ(TFW_OK, tfw_arrow_chunk_create(layout, chunk, 1, 0, &name, &array, NULL));
+    tfw_chunk_release(chunk);
     CHECK_EQ(FIELD_COUNT + 3, array->n_children);
     CHECK_EQ(TFW_OK, tfw_arrow_array_share(array, 0, 0, &shared, NULL));
     for (int64_t i = 0; i < array->n_children; i++) {
@@ -173,66 +172,30 @@ static void test_no_records_are_an_array(void) {
     tfw_arrow_array_free(array);
     tfw_arrow_array_free(NULL);
     CHECK_EQ(0, atomic_load(&tfwi_test_buffers));
-    tfw_columns_free(columns);
     tfw_arrow_layout_free(layout);
 }
 
 static void test_every_allocation_may_fail(void) {
     tfw_schema *schema = new_schema();
     tfw_arrow_layout *layout;
-    tfw_columns *columns;
     struct ArrowArray *array = NULL;
     struct ArrowSchema *type = NULL;
     CHECK_EQ(TFW_OK, tfw_arrow_layout_create(FIELDS, FIELD_COUNT, schema, NULL, 0, &layout, NULL));
-    CHECK_EQ(TFW_OK, tfw_columns_create(schema, OWNED, &columns, NULL));
+    tfw_chunk *chunk = chunk_of_one(schema);
     for (long n = 0; type == NULL || array == NULL; n++) {
         tfwi_test_fail_allocation = n;
         int status = tfw_arrow_schema_create(layout, &type, NULL);
         CHECK_EQ(tfwi_test_fail_allocation < 0 ? TFW_E_MEMORY : TFW_OK, status);
         tfw_arrow_schema_free(type);
         tfwi_test_fail_allocation = n;
-        status = tfw_arrow_array_create(layout, columns, NULL, 0, NULL, &array, NULL);
+        status = tfw_arrow_chunk_create(layout, chunk, 0, 1, NULL, &array, NULL);
         CHECK_EQ(tfwi_test_fail_allocation < 0 ? TFW_E_MEMORY : TFW_OK, status);
         CHECK((array == NULL) == (status != TFW_OK));
         tfw_arrow_array_free(array);
         CHECK_EQ(0, atomic_load(&tfwi_test_buffers));
         tfwi_test_fail_allocation = -1;
     }
-    tfw_columns_free(columns);
-    tfw_arrow_layout_free(layout);
-}
-
-static void test_columns_that_do_not_fit(void) {
-    const unsigned wrong[] = {0, TFW_NOTE_ABSENT, OWNED | TFW_FEATURE_LISTS};
-    tfw_schema *schema = new_schema(), *other = new_schema();
-    tfw_arrow_layout *layout;
-    tfw_columns *columns, *others;
-    struct ArrowArray *array;
-    CHECK_EQ(TFW_OK, tfw_arrow_layout_create(FIELDS, FIELD_COUNT, schema, NULL,
-                                             TFW_ARROW_POSITIONS, &layout, NULL));
-    for (size_t i = 0; i < sizeof wrong / sizeof wrong[0]; i++) {
-        CHECK_EQ(TFW_OK, tfw_columns_create(schema, wrong[i], &columns, NULL));
-        CHECK_EQ(TFW_E_ARGUMENT,
-                 tfw_arrow_array_create(layout, columns, NULL, 0, NULL, &array, NULL));
-        tfw_columns_free(columns);
-    }
-    CHECK_EQ(TFW_OK, tfw_columns_create(schema, OWNED, &columns, NULL));
-    CHECK_EQ(TFW_OK, tfw_columns_create(other, OWNED, &others, NULL));
-#define REFUSED(context, lists, count) \
-    CHECK_EQ(TFW_E_ARGUMENT, \
-             tfw_arrow_array_create(layout, context, lists, count, NULL, &array, NULL))
-    REFUSED(others, NULL, 0);
-    REFUSED(NULL, NULL, 0);
-    REFUSED(columns, others, 0);
-    REFUSED(columns, NULL, 1);
-    REFUSED(columns, NULL, 0); /* without positions */
-    tfw_column taken;
-    CHECK_EQ(TFW_OK, tfw_columns_take(columns, 0, &taken, NULL));
-    REFUSED(columns, NULL, 0);
-    free_column(&taken);
-    tfw_columns_free(columns);
-    tfw_columns_free(others);
-    tfw_schema_free(other);
+    tfw_chunk_release(chunk);
     tfw_arrow_layout_free(layout);
 }
 
@@ -242,6 +205,5 @@ int main(void) {
     RUN(test_schemas_that_do_not_fit);
     RUN(test_no_records_are_an_array);
     RUN(test_every_allocation_may_fail);
-    RUN(test_columns_that_do_not_fit);
     return check_report("layouts");
 }

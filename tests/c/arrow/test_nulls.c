@@ -1,14 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* What is null in Arrow data: features that are absent or have no kind, and steps without a kind.
  * Of failed records and of entries that come again nothing is left; every allocation may fail. */
-#include "columns.h"
-#include "proto.h"
-
-#include "arrow/export.h"
-
-#include <stdatomic.h>
-
-extern atomic_long tfwi_test_buffers;
+#include "arrow_records.h"
 
 #define LIST(name, ...) field(2, entry(name, JOIN(__VA_ARGS__)))
 #define STEP(...) field(1, JOIN(__VA_ARGS__))
@@ -19,8 +12,8 @@ enum { FLAGS = TFW_OWN_NUMBERS | TFW_NOTE_ABSENT };
 /* A context feature v, beside two features in the lists: w, and rows of it by p. */
 typedef struct setting {
     tfw_schema *context, *lists;
-    tfw_columns *parts[2];
     tfw_arrow_layout *layout;
+    file records;
 } setting;
 
 static setting setting_new(void) {
@@ -33,26 +26,22 @@ static setting setting_new(void) {
         {.name = "w", .is_list = true},
         {.name = "rows", .is_list = true, .partitions = &rows, .partition_count = 1},
     };
-    setting s;
+    setting s = {.records = {0}};
+    file_append(&s.records, "", 0);
     CHECK_EQ(TFW_OK, tfw_schema_create(&context, 1, SEED, &s.context, NULL));
     CHECK_EQ(TFW_OK, tfw_schema_create(lists, 2, SEED, &s.lists, NULL));
-    CHECK_EQ(TFW_OK, tfw_columns_create(s.context, FLAGS, &s.parts[0], NULL));
-    CHECK_EQ(TFW_OK, tfw_columns_create(s.lists, FLAGS | TFW_FEATURE_LISTS, &s.parts[1], NULL));
     CHECK_EQ(TFW_OK, tfw_arrow_layout_create(fields, 3, s.context, s.lists, TFW_ARROW_SEQUENCE,
                                              &s.layout, NULL));
     return s;
 }
 
 static void setting_free(setting *s) {
-    tfw_columns_free(s->parts[0]);
-    tfw_columns_free(s->parts[1]);
     tfw_arrow_layout_free(s->layout);
+    free(s->records.data);
 }
 
-static int parse(setting *s, blob message) {
-    const tfw_span span = {0, message.len};
-    return tfw_parse_sequence(s->parts[0], s->parts[1], message.data, message.len, &span, 1, 0,
-                              NULL, NULL);
+static void add_record(setting *s, blob message) {
+    file_append_record(&s->records, message.data, message.len);
 }
 
 /* The validity of an array's elements, a character for each; a dot: it has no bitmap. */
@@ -69,12 +58,13 @@ static const char *validity(const struct ArrowArray *a) {
     return text;
 }
 
-static void expect(setting *s, const char *v, const char *w, const char *w_steps,
-                   const char *rows_steps) {
+/* What is null of the first count records. */
+static void expect(const setting *s, uint64_t count, const char *v, const char *w,
+                   const char *w_steps, const char *rows_steps) {
+    tfw_chunk *chunk = chunk_of(s->context, s->lists, &s->records);
     struct ArrowArray *array;
-    const size_t records = tfw_columns_records(s->parts[0]);
-    CHECK_EQ(TFW_OK, tfw_arrow_array_create(s->layout, s->parts[0], s->parts[1], records, NULL,
-                                            &array, NULL));
+    CHECK_EQ(TFW_OK, tfw_arrow_chunk_create(s->layout, chunk, 0, count, NULL, &array, NULL));
+    tfw_chunk_release(chunk);
     CHECK(strcmp(v, validity(array->children[0])) == 0);
     CHECK(strcmp(w, validity(array->children[1])) == 0);
     CHECK(strcmp(w_steps, validity(array->children[1]->children[0])) == 0);
@@ -83,30 +73,33 @@ static void expect(setting *s, const char *v, const char *w, const char *w_steps
     CHECK_EQ(0, atomic_load(&tfwi_test_buffers));
 }
 
-/* Each record adds to what is null; p has as many steps as w. */
-static void add_records(setting *s, bool good) {
-    const blob messages[] = {
-        JOIN(field(1, entry("v", INTS(1))), LIST("w", STEP(INTS(1)), STEP_OF_NO_KIND),
-             LIST("p", STEP(INTS(1)), STEP_OF_NO_KIND)),
-        JOIN(field(1, entry("v", NOTHING)), LIST("w", STEP(NO_INTS)), LIST("p", STEP_OF_NO_KIND)),
-        field(1, entry("v", NO_INTS)),
-        LIST("w", NOTHING),
-    };
-    for (size_t i = 0; i < COUNT(messages); i++) {
-        const int status = parse(s, messages[i]);
-        CHECK(status == TFW_OK || (!good && status == TFW_E_MEMORY));
+/* Each adds to what is null; p has as many steps as w. */
+enum { ADDED = 4 };
+
+static void make_messages(blob out[ADDED]) {
+    out[0] = JOIN(field(1, entry("v", INTS(1))), LIST("w", STEP(INTS(1)), STEP_OF_NO_KIND),
+                  LIST("p", STEP(INTS(1)), STEP_OF_NO_KIND));
+    out[1] = JOIN(field(1, entry("v", NOTHING)), LIST("w", STEP(NO_INTS)),
+                  LIST("p", STEP_OF_NO_KIND));
+    out[2] = field(1, entry("v", NO_INTS));
+    out[3] = LIST("w", NOTHING);
+}
+
+static void add_records(setting *s) {
+    blob messages[ADDED];
+    make_messages(messages);
+    for (size_t i = 0; i < ADDED; i++) {
+        add_record(s, messages[i]);
     }
 }
 
 static void absent_and_without_a_kind_are_null(void) {
     setting s = setting_new();
-    add_records(&s, true);
-    expect(&s, "1010", "1101", "101", "101");
-    add_records(&s, true);
-    tfw_columns_truncate(s.parts[0], 2);
-    tfw_columns_truncate(s.parts[1], 2);
-    expect(&s, "10", "..", "101", "101"); /* rows: w has a kind, p has none */
-    expect(&s, "", "", "", "");
+    add_records(&s);
+    expect(&s, 4, "1010", "1101", "101", "101");
+    add_records(&s);
+    expect(&s, 2, "10", "..", "101", "101"); /* rows: w has a kind, p has none */
+    expect(&s, 0, "", "", "", "");
     setting_free(&s);
     blobs_free();
 }
@@ -117,35 +110,62 @@ static void what_is_dropped_is_not_null(void) {
     const blob wrong = JOIN(first, LIST("p", STEP_OF_NO_KIND, STEP(FLOATS(1))));
     const blob steps = JOIN(LIST("w", STEP(INTS(1)), STEP_OF_NO_KIND),
                             LIST("p", STEP(INTS(1)), STEP(NO_INTS)));
-    CHECK_EQ(TFW_OK, parse(&s, JOIN(first, steps)));
-    CHECK_EQ(TFW_E_KIND, parse(&s, wrong)); /* the last: the cells past it do not exist */
-    expect(&s, "0", ".", "10", "..");
-    CHECK_EQ(TFW_E_KIND, parse(&s, wrong));
-    CHECK_EQ(TFW_OK, parse(&s, JOIN(LIST("w", STEP(INTS(1))), LIST("p", STEP(INTS(1))))));
-    CHECK_EQ(TFW_OK, parse(&s, steps));
-    expect(&s, "00", "..", "110", "...");
+    add_record(&s, JOIN(first, steps));
+    add_record(&s, wrong); /* the last: the cells past it do not exist */
+    expect(&s, 1, "0", ".", "10", "..");
+    setting_free(&s);
+    s = setting_new();
+    add_record(&s, wrong);
+    add_record(&s, JOIN(LIST("w", STEP(INTS(1))), LIST("p", STEP(INTS(1)))));
+    add_record(&s, steps);
+    expect(&s, 2, "00", "..", "110", "...");
     setting_free(&s);
     blobs_free();
 }
 
-static void every_allocation_may_fail(void) {
-    struct ArrowArray *array = NULL;
-    int status = TFW_E_MEMORY;
-    for (long n = 0; status != TFW_OK; n++) {
-        setting s = setting_new();
-        tfwi_test_fail_allocation = n;
-        add_records(&s, false);
-        const size_t records = tfw_columns_records(s.parts[0]);
-        status = tfw_arrow_array_create(s.layout, s.parts[0], s.parts[1], records, NULL, &array,
-                                        NULL);
-        status = records == 4 ? status : TFW_E_MEMORY;
-        CHECK(status == TFW_OK || (status == TFW_E_MEMORY && n < 200));
-        tfwi_test_fail_allocation = -1;
-        tfw_arrow_array_free(array);
-        setting_free(&s);
-        CHECK_EQ(0, atomic_load(&tfwi_test_buffers));
-        blobs_free();
+/* Of columns that note what is null: false, if one has failed. */
+static bool parse_all(const setting *s, const blob messages[ADDED], long failing) {
+    tfw_columns *context = NULL, *lists = NULL;
+    int status = TFW_OK;
+    CHECK_EQ(TFW_OK, tfw_columns_create(s->context, FLAGS, &context, NULL));
+    CHECK_EQ(TFW_OK, tfw_columns_create(s->lists, FLAGS | TFW_FEATURE_LISTS, &lists, NULL));
+    tfwi_test_fail_allocation = failing;
+    for (size_t i = 0; status == TFW_OK && i < ADDED; i++) {
+        const tfw_span span = {0, messages[i].len};
+        status = tfw_parse_sequence(context, lists, messages[i].data, messages[i].len, &span, 1,
+                                    0, NULL, NULL);
     }
+    tfwi_test_fail_allocation = -1;
+    CHECK(status == TFW_OK || status == TFW_E_MEMORY);
+    tfw_columns_free(context);
+    tfw_columns_free(lists);
+    return status == TFW_OK;
+}
+
+static void every_allocation_may_fail(void) {
+    setting s = setting_new();
+    blob messages[ADDED];
+    struct ArrowArray *array = NULL;
+    long n = 0;
+    make_messages(messages);
+    while (!parse_all(&s, messages, n)) {
+        n++;
+    }
+    CHECK(n > 0);
+    add_records(&s);
+    tfw_chunk *chunk = chunk_of(s.context, s.lists, &s.records);
+    for (n = 0; array == NULL; n++) {
+        tfwi_test_fail_allocation = n;
+        const int status = tfw_arrow_chunk_create(s.layout, chunk, 0, ADDED, NULL, &array, NULL);
+        tfwi_test_fail_allocation = -1;
+        CHECK(status == (array != NULL ? TFW_OK : TFW_E_MEMORY) && n < 200);
+        CHECK_EQ(array == NULL, atomic_load(&tfwi_test_buffers) == 0);
+    }
+    tfw_arrow_array_free(array);
+    tfw_chunk_release(chunk);
+    setting_free(&s);
+    CHECK_EQ(0, atomic_load(&tfwi_test_buffers));
+    blobs_free();
 }
 
 int main(void) {

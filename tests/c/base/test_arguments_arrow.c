@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The functions of tfwire_arrow.h with every flag, with nothing, and with what does not fit. */
 #include "arguments.h"
-#include "tfwire_arrow.h"
+#include "arrow_records.h"
 
 static tfw_schema *schema_of(uint64_t count) {
     const tfw_feature features[] = {
@@ -109,17 +109,15 @@ static void options_of_streams_are_checked(void) {
 static void shares_at_the_edges_stay_inside(void) {
     tfw_schema *schema = schema_of(1);
     tfw_arrow_layout *layout;
-    tfw_columns *columns;
     struct ArrowArray *array, *shared;
     struct ArrowSchema *type;
-    const tfw_arrow_field field = {.name = "v", .column = 1};
-    CHECK_EQ(TFW_OK, tfw_arrow_layout_create(&field, 1, schema, NULL, 0, &layout, NULL));
-    CHECK_EQ(TFW_OK, tfw_columns_create(schema, TFW_OWN_NUMBERS, &columns, NULL));
-    CHECK_EQ(TFW_E_ARGUMENT,
-             tfw_arrow_array_create(layout, columns, NULL, 1, NULL, &array, NULL));
-    CHECK_EQ(TFW_E_ARGUMENT,
-             tfw_arrow_array_create(layout, NULL, NULL, 0, NULL, &array, NULL));
-    CHECK_EQ(TFW_OK, tfw_arrow_array_create(layout, columns, NULL, 0, NULL, &array, NULL));
+    const tfw_arrow_field values = {.name = "v", .column = 1};
+    const blob message = EXAMPLE(entry("n", INTS(1)));
+    file f = {0};
+    file_append_record(&f, message.data, message.len);
+    CHECK_EQ(TFW_OK, tfw_arrow_layout_create(&values, 1, schema, NULL, 0, &layout, NULL));
+    tfw_chunk *chunk = chunk_of(schema, NULL, &f);
+    CHECK_EQ(TFW_OK, tfw_arrow_chunk_create(layout, chunk, 0, 0, NULL, &array, NULL));
     FOR_EDGES(i) {
         FOR_EDGES(k) {
             const bool inside = EDGES[i] == 0 && EDGES[k] == 0;
@@ -131,30 +129,14 @@ static void shares_at_the_edges_stay_inside(void) {
     CHECK_EQ(TFW_OK, tfw_arrow_schema_create(layout, &type, NULL));
     tfw_arrow_schema_free(type);
     tfw_arrow_array_free(array);
-    tfw_columns_free(columns);
-    tfw_arrow_layout_free(layout);
-}
-
-static void columns_that_are_bound_are_refused(void) {
-    tfw_schema *schema = schema_of(1);
-    tfw_arrow_layout *layout;
-    tfw_columns *columns;
-    struct ArrowArray *array;
-    CHECK_EQ(TFW_OK, tfw_arrow_layout_create(NULL, 0, schema, NULL, TFW_ARROW_POSITIONS, &layout,
-                                             NULL));
-    CHECK_EQ(TFW_OK, tfw_columns_create(schema, 0, &columns, NULL));
-    CHECK_EQ(TFW_E_ARGUMENT,
-             tfw_arrow_array_create(layout, columns, NULL, 0, NULL, &array, NULL));
-    tfw_columns_free(columns);
-    CHECK_EQ(TFW_OK, tfw_columns_create(schema, TFW_OWN_NUMBERS, &columns, NULL));
-    CHECK_EQ(TFW_E_ARGUMENT, /* no positions */
-             tfw_arrow_array_create(layout, columns, NULL, 0, NULL, &array, NULL));
-    tfw_columns_free(columns);
+    tfw_arrow_array_free(NULL);
+    tfw_arrow_schema_free(NULL);
+    tfw_arrow_stream_free(NULL);
+    tfw_chunk_release(chunk);
     tfw_arrow_layout_free(layout);
     tfw_arrow_layout_free(NULL);
-    tfw_arrow_schema_free(NULL);
-    tfw_arrow_array_free(NULL);
-    tfw_arrow_stream_free(NULL);
+    free(f.data);
+    blobs_free();
 }
 
 int main(void) {
@@ -162,6 +144,5 @@ int main(void) {
     RUN(fields_must_fit_the_schema);
     RUN(options_of_streams_are_checked);
     RUN(shares_at_the_edges_stay_inside);
-    RUN(columns_that_are_bound_are_refused);
     return check_report("arguments of Arrow functions");
 }
