@@ -137,7 +137,7 @@ tfw_place tfwi_block_begin(const tfwi_block *block, uint64_t row) {
     tfw_place place = run->begin;
     if (row != run->row) {
         place.record += row - run->row;
-        place.offset = block->offsets.count != 0 ? block->offsets.of[row] : place.offset;
+        place.offset = row < block->offsets.count ? block->offsets.of[row] : place.offset;
     }
     return place;
 }

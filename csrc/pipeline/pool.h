@@ -111,7 +111,7 @@ void tfwi_block_clear(tfwi_block *block);
 int tfwi_block_finish(tfwi_block *block, tfw_error *error);
 
 /* Where a row begins and ends in its file. REQUIRES: the block has it. offset is that of the run
- * where it has no offsets, and no run begins or ends there. */
+ * where the block has none of the row, as of joined ones, and no run begins or ends there. */
 tfw_place tfwi_block_begin(const tfwi_block *block, uint64_t row);
 tfw_place tfwi_block_end(const tfwi_block *block, uint64_t row);
 

@@ -146,6 +146,7 @@ static inline void take_fetched(const library *l, const tfw_chunk *chunk, delive
     tfw_chunk_get(chunk, &info);
     CHECK(info.records != 0 && info.begin.record == d->records);
     CHECK_EQ(info.begin.record + info.records, info.end.record);
+    CHECK(info.begin.record % l->order == 0 && info.records <= l->order); /* an order */
     for (size_t i = 0; i < COLUMNS && l->parses; i++) {
         tfw_column c;
         const int status = tfw_chunk_column(chunk, i == 3, i % 3, &c, NULL);

@@ -3,65 +3,13 @@
 #ifndef TFWIRE_TESTS_PIPELINE_H
 #define TFWIRE_TESTS_PIPELINE_H
 
-#include "tables.h"
+#include "fileset.h"
 #include "tfwire_pipeline.h"
 
-#include <fcntl.h>
-
-#ifdef _WIN32
-#define O_FLAGS (O_RDWR | O_CREAT | O_TRUNC | O_BINARY)
-#else
-#define O_FLAGS (O_RDWR | O_CREAT | O_TRUNC)
-#endif
-
-enum { MOST_FILES = 64, COLUMNS = 4 };
+enum { COLUMNS = 4 };
 
 /* Of a column: values, the lengths of strings, cells and lists, and the records without it. */
 enum { PARTS = 5 };
-
-/* Files in memory and on the disk. */
-typedef struct fileset {
-    file *files; /* large: not for the stack */
-    char *paths[MOST_FILES];
-    size_t count;
-} fileset;
-
-static inline void fileset_write(const fileset *set, size_t i) {
-    const file *f = &set->files[i];
-    int fd = open(set->paths[i], O_FLAGS, 0600);
-    CHECK(fd >= 0 && (f->len == 0 || write(fd, f->data, (unsigned)f->len) == (int)f->len));
-    close(fd);
-}
-
-static inline void fileset_add(fileset *set, file f) {
-    const char *folder = getenv("TMPDIR") != NULL ? getenv("TMPDIR")
-                         : getenv("TEMP") != NULL ? getenv("TEMP")
-                                                  : "/tmp";
-    char *path = malloc(strlen(folder) + 64);
-    sprintf(path, "%s/tfwire-test-%lu-%zu", folder, (unsigned long)getpid(), set->count);
-    set->files = realloc(set->files, (set->count + 1) * sizeof f);
-    set->paths[set->count] = path;
-    set->files[set->count++] = f;
-    fileset_write(set, set->count - 1);
-}
-
-static inline void fileset_free(fileset *set) {
-    for (size_t i = 0; i < set->count; i++) {
-        unlink(set->paths[i]);
-        free(set->paths[i]);
-        free(set->files[i].data);
-    }
-    free(set->files);
-    *set = (fileset){0};
-}
-
-/* Two files of so many examples each. */
-static inline fileset two_files(size_t count) {
-    fileset set = {0};
-    fileset_add(&set, file_of_examples(1, count, false));
-    fileset_add(&set, file_of_examples(2, count, false));
-    return set;
-}
 
 /* ---- What came out -------------------------------------------------------------------------- */
 
@@ -167,6 +115,7 @@ typedef struct wanted {
     uint32_t mode, flags;
     uint64_t batch_size, max_record_size;
     bool skips; /* goes on after every error, at the next record */
+    bool keeps; /* all chunks, up to the end: they stay as they were delivered */
     tfw_place start;
     size_t added_from; /* not 0: files that are added later, one at a time, at the end of others */
 } wanted;
@@ -341,6 +290,23 @@ static inline void check_places(const fileset *set, const tfw_chunk_info *info, 
     *at = info->end;
 }
 
+/* Records follow each other, each where it begins in its file: to the byte, but if it was parsed
+ * without TFW_PIPELINE_POSITIONS, or only counted. */
+static inline void check_records(const fileset *set, const wanted *w, const tfw_chunk *chunk,
+                                 const tfw_chunk_info *info) {
+    const bool is_exact = (w->flags & TFW_PIPELINE_POSITIONS) || w->mode >= TFW_PIPELINE_SPANS;
+    tfw_place last = info->begin, at = last;
+    for (uint64_t i = 0; i < info->records; i++, last = at) {
+        tfw_chunk_place(chunk, i, &at);
+        CHECK(at.file < set->count && at.record < set->files[at.file].count);
+        const uint64_t begin = file_begin(&set->files[at.file], (size_t)at.record);
+        CHECK(at.offset == begin || (!is_exact && at.offset < begin));
+        CHECK(i == 0 ? same_place(&last, &at)
+                     : at.file > last.file || (at.file == last.file && at.record > last.record));
+    }
+    CHECK(at.file == info->end.file && at.record + 1 == info->end.record);
+}
+
 static inline void take_chunk(const fileset *set, const wanted *w, const tfw_chunk *chunk,
                               delivered *d, tfw_place *at) {
     tfw_chunk_info info = {.size = sizeof info};
@@ -348,6 +314,7 @@ static inline void take_chunk(const fileset *set, const wanted *w, const tfw_chu
     CHECK(info.records != 0);
     check_place(set, &info.begin);
     check_place(set, &info.end);
+    check_records(set, w, chunk, &info);
     if (d->stops == 0) {
         check_places(set, &info, at);
     }
@@ -385,6 +352,36 @@ static inline void take_chunk(const fileset *set, const wanted *w, const tfw_chu
     d->records += info.records;
 }
 
+/* Chunks that are kept. */
+typedef struct shelf {
+    tfw_chunk **chunks;
+    size_t count;
+} shelf;
+
+static inline void shelf_add(shelf *s, const wanted *w, tfw_chunk *chunk) {
+    if (!w->keeps) {
+        tfw_chunk_release(chunk);
+        return;
+    }
+    s->chunks = realloc(s->chunks, (s->count + 1) * sizeof *s->chunks);
+    s->chunks[s->count++] = chunk;
+}
+
+/* Takes again what was taken before. */
+static inline void shelf_clear(shelf *s, const fileset *set, const wanted *w, const delivered *d) {
+    delivered again = {.shortest = UINT64_MAX, .stops = d->stops};
+    tfw_place at = w->start;
+    for (size_t i = 0; i < s->count; i++) {
+        take_chunk(set, w, s->chunks[i], &again, &at);
+        tfw_chunk_release(s->chunks[i]);
+    }
+    for (size_t i = 0; i < COLUMNS * PARTS && w->keeps; i++) {
+        CHECK(same_data(&d->columns[i / PARTS][i % PARTS], &again.columns[i / PARTS][i % PARTS]));
+    }
+    delivered_free(&again);
+    free(s->chunks);
+}
+
 /* Takes all chunks, with errors passed where they are to be skipped. */
 static inline void run_pipeline(const fileset *set, const wanted *w, uint32_t threads,
                                 uint64_t range_bytes, delivered *d) {
@@ -392,13 +389,14 @@ static inline void run_pipeline(const fileset *set, const wanted *w, uint32_t th
     tfw_pipeline *p = pipeline_of(set, w, &t, threads, range_bytes);
     tfw_chunk *chunk;
     tfw_place at = w->start;
+    shelf kept = {0};
     size_t added = w->added_from != 0 ? w->added_from : set->count;
     *d = (delivered){.status = TFW_OK, .shortest = UINT64_MAX};
     while (d->status == TFW_OK) {
         d->status = tfw_pipeline_next(p, -1, &chunk, &d->error);
         if (d->status == TFW_OK) {
             take_chunk(set, w, chunk, d, &at);
-            tfw_chunk_release(chunk);
+            shelf_add(&kept, w, chunk);
         } else if (d->status < 0) {
             tfw_pipeline_stopped(p, &d->stopped, &d->next);
             if (w->skips) {
@@ -415,7 +413,7 @@ static inline void run_pipeline(const fileset *set, const wanted *w, uint32_t th
         } else if (d->status == TFW_END && (w->flags & TFW_PIPELINE_KEEP_REST) != 0 &&
                    tfw_pipeline_next(p, -1, &chunk, NULL) == TFW_OK) {
             take_chunk(set, w, chunk, d, &at);
-            tfw_chunk_release(chunk);
+            shelf_add(&kept, w, chunk);
         }
     }
     tfw_error again;
@@ -423,6 +421,7 @@ static inline void run_pipeline(const fileset *set, const wanted *w, uint32_t th
     CHECK(chunk == NULL);
     tfw_pipeline_tally(p, &d->total);
     tfw_pipeline_free(p);
+    shelf_clear(&kept, set, w, d);
     table_free(&t);
 }
 

@@ -50,6 +50,20 @@ static void totals_of_what_is_parsed(void) {
     fileset_free(&set);
 }
 
+/* Also of rows that were joined; and all of it stays while chunks are kept. */
+static void positions_are_known(void) {
+    fileset set = {0};
+    const uint64_t batches[] = {1, 4, 16, 1000};
+    for (size_t i = 0; i < 12; i++) {
+        fileset_add(&set, file_of_examples(i, i % 4 == 0 ? 150 : i % 5, false));
+    }
+    for (size_t i = 0; i < COUNT(batches); i++) {
+        wanted w = {.batch_size = batches[i], .flags = TFW_PIPELINE_POSITIONS, .keeps = true};
+        check_all(&set, &w, ALL);
+    }
+    fileset_free(&set);
+}
+
 static void no_file_and_empty_files(void) {
     fileset set = {0};
     check_modes(&set);
@@ -238,6 +252,9 @@ static void misfits_are_passed(void) {
         }
         wanted w = {.batch_size = 7, .skips = true, .flags = TFW_PIPELINE_KEEP_REST};
         check_all(&set, &w, ALL);
+        w.keeps = true;
+        w.flags |= TFW_PIPELINE_POSITIONS;
+        check_all(&set, &w, small, 2, 3);
         w.flags = TFW_PIPELINE_TALLY;
         check_all(&set, &w, small, 2, 3);
         w.skips = false;
@@ -271,6 +288,42 @@ static void reading_starts_anywhere(void) {
         w.start = (tfw_place){i / 30, record, file_begin(&set.files[i / 30], record)};
         check_all(&set, &w, small, 2, 3);
     }
+    fileset_free(&set);
+}
+
+/* After damage the number of the next record is what it is said to be, also where ranges were read
+ * with the numbers that walking over the headers had found. */
+static void numbers_go_on_as_they_are_said(void) {
+    enum { RECORDS = 60, FAULT = 20, MORE = 7 };
+    static const uint8_t zeros[16000];
+    fileset set = {0};
+    table t = table_new(false);
+    file f = {0};
+    for (size_t i = 0; i < RECORDS; i++) {
+        file_append_record(&f, zeros, 10000 + 100 * i);
+    }
+    f.data[file_begin(&f, FAULT) + TFW_HEADER_SIZE] ^= 1;
+    fileset_add(&set, f);
+    for (size_t to = FAULT + 1; to < RECORDS; to++) {
+        tfw_pipeline *p = pipeline_of(&set, &spans, &t, 3, 50000);
+        const tfw_place place = {0, to + MORE, file_begin(&f, to)};
+        tfw_chunk *chunk;
+        tfw_chunk_info info = {.size = sizeof info};
+        uint64_t records = 0;
+        while (tfw_pipeline_next(p, -1, &chunk, NULL) == TFW_OK) {
+            tfw_chunk_release(chunk);
+        }
+        CHECK_EQ(TFW_OK, tfw_pipeline_seek(p, &place, NULL));
+        while (tfw_pipeline_next(p, -1, &chunk, NULL) == TFW_OK) {
+            tfw_chunk_get(chunk, &info);
+            CHECK_EQ(file_begin(&f, (size_t)info.begin.record - MORE), info.begin.offset);
+            records += info.records;
+            tfw_chunk_release(chunk);
+        }
+        CHECK_EQ(RECORDS - to, records);
+        tfw_pipeline_free(p);
+    }
+    table_free(&t);
     fileset_free(&set);
 }
 
@@ -348,6 +401,7 @@ static void absence_is_noted(void) {
 int main(void) {
     RUN(one_file);
     RUN(totals_of_what_is_parsed);
+    RUN(positions_are_known);
     RUN(no_file_and_empty_files);
     RUN(many_files);
     RUN(sequences);
@@ -358,6 +412,7 @@ int main(void) {
     RUN(misfits_are_passed);
     RUN(a_limit_is_kept);
     RUN(reading_starts_anywhere);
+    RUN(numbers_go_on_as_they_are_said);
     RUN(a_file_that_is_missing);
     RUN(files_are_added);
     RUN(absence_is_noted);
