@@ -479,10 +479,6 @@ TFW_API void tfw_columns_free(tfw_columns *columns);
 /* Forgets all records; bound memory stays bound, and grown memory is kept for reuse. */
 TFW_API void tfw_columns_clear(tfw_columns *columns);
 
-/* Forgets the records after the first ones; records: how many to keep. Without effect if there are
- * fewer. */
-TFW_API void tfw_columns_truncate(tfw_columns *columns, size_t records);
-
 /* Where a dense int64 or float column's records go: capacity records of count values each. */
 TFW_API int tfw_columns_bind(tfw_columns *columns, size_t feature, void *values, size_t capacity,
                              tfw_error *error);

@@ -116,19 +116,6 @@ void tfw_columns_clear(tfw_columns *columns) {
     }
 }
 
-void tfw_columns_truncate(tfw_columns *columns, size_t records) {
-    if (records >= columns->records) {
-        return;
-    }
-    columns->records = records;
-    for (size_t i = 0; i < columns->schema->count; i++) {
-        tfwi_int64s *absent = &columns->columns[i].absent;
-        while (absent->count != 0 && absent->of[absent->count - 1] >= (int64_t)records) {
-            absent->count--;
-        }
-    }
-}
-
 size_t tfw_columns_records(const tfw_columns *columns) { return (size_t)columns->records; }
 
 /* Bytes of the values of that many records; true on overflow. */

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The life of columns: messages parsed, records truncated, columns cleared, lent, taken and given
- * their memory back, bound anew, in any order and with allocations that fail. What they hold is
- * always what new columns hold that have parsed the messages still in them. */
+/* The life of columns: messages parsed, columns cleared, lent, taken and given their memory back,
+ * bound anew, in any order and with allocations that fail. What they hold is always what new
+ * columns hold that have parsed the messages still in them. */
 #include "common/messages.h"
 #include "common/table.h"
 
@@ -38,11 +38,6 @@ static void append(life *l, size_t i) {
     } else if (status == TFW_OK) {
         l->held[l->count++] = (uint8_t)i;
     }
-}
-
-static void truncate_to(life *l, size_t records) {
-    tfw_columns_truncate(l->table.columns, records);
-    l->count = records < l->count ? records : l->count;
 }
 
 static void clear(life *l) {
@@ -137,7 +132,6 @@ static void bind(life *l, uint8_t choice) {
 static void step(life *l, uint8_t op, uint8_t choice) {
     tfwi_test_fail_allocation = (op >> 3) % 8 - 1;
     switch (op & 7) {
-    case 4: truncate_to(l, choice % MAX_RECORDS); break;
     case 5: clear(l); break;
     case 6: take(l, choice); break;
     case 7: bind(l, choice); break;

@@ -59,7 +59,7 @@ def sequence_seeds() -> Seeds:
         yield f"{name}-no-memory", bytes([4 * 12, 9]) + specs([]) + specs(features) + usual
 
 
-APPEND, TRUNCATE, CLEAR, TAKE, BIND = 0, 4, 5, 6, 7  # the steps of fuzz_columns.c
+APPEND, CLEAR, TAKE, BIND = 0, 5, 6, 7  # the steps of fuzz_columns.c
 COMPARE = 192
 
 
@@ -69,7 +69,6 @@ def column_seeds() -> Seeds:
     again = [(TAKE, 4), (APPEND, 0), (CLEAR, 0), *append]
     histories = {
         "append": append,
-        "truncate": [*append, (TRUNCATE | COMPARE, 2), *append],
         "clear": [*append, (CLEAR | COMPARE, 0), *append],
         "take": [*append, *again],
         "take-some": [*append, (TAKE, 3), (TAKE, 4), *again],

@@ -42,13 +42,9 @@ POSITIONS = {
 
 
 class ArrowSchema(Schema):
-    """The tfw_schema of a plan, for columns whose memory goes to Arrow. It belongs to a layout."""
+    """The tfw_schema of a plan, which belongs to a layout."""
 
-    def __init__(self, plan: Plan) -> None:
-        super().__init__(plan)
-        self.columns_flags |= lib.TFW_OWN_NUMBERS | lib.TFW_NOTE_ABSENT
-        self.lent, self.grown, self.bound = set(), [], []  # C has all memory
-        self.layout: TableLayout | None = None  # kept alive
+    layout: TableLayout | None = None  # kept alive
 
 
 class TableField(NamedTuple):

@@ -161,7 +161,6 @@ static void columns_at_the_edges(void) {
         CHECK_EQ(edge == 1 ? TFW_OK : TFW_E_ARGUMENT,
                  tfw_columns_peek(t.columns, edge, &column, NULL));
         CHECK(edge == 1 || tfw_columns_take(t.columns, edge, &column, NULL) < 0);
-        tfw_columns_truncate(t.columns, edge);
         CHECK_EQ(0, tfw_columns_records(t.columns));
         tfw_columns_clear(t.columns);
     }

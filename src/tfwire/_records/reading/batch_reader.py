@@ -52,8 +52,8 @@ class BatchReader:
             reached.
         options: How to read them.
         markers: Finds half-published sets of files, to warn about them; None: no warning.
-        num_inflated: How many compressed files of a list are inflated at a time.
-        num_threads: How many threads read a plain file, the caller's included.
+        num_threads: How many threads read a plain file, the caller's included, and how many
+            compressed files of a list are inflated at a time.
         inputs: The files, as ``input_paths`` gives them, instead of paths.
 
     Attributes:
@@ -72,7 +72,6 @@ class BatchReader:
         *,
         start: RecordPosition | None = None,
         markers: Markers | None = None,
-        num_inflated: int = 1,
         num_threads: int = 1,
         storage_options: Mapping[str, Any] | None = None,
         inputs: Iterator[Any] | None = None,
@@ -83,8 +82,8 @@ class BatchReader:
         self._paths = input_paths(paths, storage_options) if inputs is None else inputs
         self._ahead = inputs if isinstance(inputs, FilesAhead) else None
         # A generator may wait until the file before was read.
-        if num_inflated > 1 and self._options.compression and isinstance(paths, (list, tuple)):
-            self._ahead = FilesAhead(list(self._paths), self._options.compression, num_inflated)
+        if num_threads > 1 and self._options.compression and isinstance(paths, (list, tuple)):
+            self._ahead = FilesAhead(list(self._paths), self._options.compression, num_threads)
             self._paths = self._ahead
         self._records_ahead = RecordsAhead(options, num_threads) if num_threads > 1 else None
         self._markers = markers

@@ -100,7 +100,6 @@ def read_records(
             reading,
             start=start,
             markers=Markers(),
-            num_inflated=num_threads,
             num_threads=num_threads,
             storage_options=storage_options,
         )
