@@ -55,6 +55,7 @@ class ParallelEncoder:
         self._options, self._native = options, None  # the encoder is made when it is needed
         self._out = ffi.new("tfw_chunk **")
         self._error = new_error()
+        self._held: Any = None  # what C uses, perhaps still after interrupts
 
     def close(self) -> None:
         """Ends the threads. Blocks stay valid."""
@@ -87,6 +88,7 @@ class ParallelEncoder:
                 length, grown = self._error.found, np.empty(self._error.offset, np.uint8)
                 grown[:length] = data[:length]
                 data = grown
+                self._held = features, places, data
                 room = ffi.from_buffer("uint8_t[]", data)
                 lib.tfw_encoder_room(self._native, room, len(room))
         return data[: offsets[-1]], offsets
@@ -100,11 +102,13 @@ class ParallelEncoder:
             created = create(lib.tfw_encoder_create, "tfw_encoder", self._options)
             self._native = ffi.gc(created, lib.tfw_encoder_free)
         inputs = features.native, len(features.keys)
-        call(lib.tfw_encoder_begin, self._native, *inputs, num_records, offsets)
+        self._held = features, offsets
         try:
+            call(lib.tfw_encoder_begin, self._native, *inputs, num_records, offsets)
             yield
         finally:
             lib.tfw_encoder_begin(self._native, ffi.NULL, 0, 0, ffi.NULL, ffi.NULL)
+            self._held = None
 
     def _next(self, features: NativeInputs) -> int:
         status = lib.TFW_NEED_INPUT

@@ -24,7 +24,8 @@ from tfwire._records.files.byte_sinks import ShardSink
 from tfwire._records.index.random_access import TFRecordFiles
 from tfwire._records.index.record_index import RecordIndex
 from tfwire._records.reading.publishing_markers import MARKER
-from tfwire._records.shards.sharded_writer import ShardedWriter, _ShardThreads
+from tfwire._records.shards.shard_threads import ShardThreads
+from tfwire._records.shards.sharded_writer import ShardedWriter
 from tfwire.sharding import recover_shards
 
 RECORDS = [bytes([i]) * (i * 7 % 50) for i in range(60)]
@@ -387,9 +388,26 @@ def test_a_forked_process_disturbs_nothing(tmp_path, threads):
     assert filled_in_turn(RECORDS, 200) == contents(writer)
 
 
+@pytest.mark.parametrize("possible", [0, 1])
+def test_where_too_few_threads_can_start_it_writes_with_fewer(tmp_path, monkeypatch, possible):
+    def limited(thread):
+        if len(started) == possible:
+            raise RuntimeError("can't start new thread")
+        started.append(thread)
+        start(thread)
+
+    started, start = [], threading.Thread.start
+    monkeypatch.setattr(threading.Thread, "start", limited)
+    with ShardedWriter(tmp_path / "{shard}", num_shards=4, num_threads=3) as writer:
+        writer.write_columns({"x": range(100_000)})
+        writer.write_many(RECORDS)
+    assert possible == len(started)
+    assert 100_000 + len(RECORDS) == len(list(tfw.read_records(writer.paths)))
+
+
 def test_no_call_runs_after_any_number_of_interrupts():
     """C encodes in the calls, from memory that is freed after them."""
-    threads, seen, running = _ShardThreads(2), [], []
+    threads, seen, running = ShardThreads(2), [], []
     interrupted, go_on = threading.Semaphore(0), threading.Event()
 
     def note(number, frame):

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import errno
+import gc
 import gzip
 import os
 import threading
+import weakref
 import zlib
 from contextlib import closing
 from pathlib import Path
@@ -17,6 +19,7 @@ import tfwire as tfw
 from helpers.products import diagonals
 from helpers.threads import nothing_left, threads_of_tfwire, wait_for
 from tfwire._base import system
+from tfwire._base.native import lib
 from tfwire._examples import dealing_encoder, parallel_encoder
 from tfwire._examples.encoder_inputs import inputs_from_columns
 from tfwire._examples.native_encoder import FRAME_ROOM, native_inputs
@@ -354,3 +357,29 @@ def test_memory_does_not_grow_with_the_columns(kept):
             del block
     assert expected == found
     assert len(places) <= threads + 2 + 1 + kept
+
+
+def test_columns_outlive_threads_that_an_interrupt_leaves_at_work(monkeypatch):
+    class Interrupted:
+        def __getattr__(self, name):
+            return getattr(lib, name)
+
+        def tfw_encoder_begin(self, *arguments):
+            raise KeyboardInterrupt
+
+    column = np.arange(100_000)
+    watched = weakref.ref(column)
+    encoder = parallel_encoder.ParallelEncoder(2, FRAME_ROOM)
+    inputs, _ = inputs_from_columns({"x": column}, True)
+    blocks = encoder.blocks(native_inputs(inputs), len(column))
+    next(blocks)
+    monkeypatch.setattr(parallel_encoder, "lib", Interrupted())
+    with pytest.raises(KeyboardInterrupt):
+        blocks.close()
+    del column, inputs, blocks
+    gc.collect()
+    assert watched() is not None
+    encoder.close()
+    del encoder
+    gc.collect()
+    assert watched() is None

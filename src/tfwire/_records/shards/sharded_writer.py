@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
-from concurrent.futures import Future, ThreadPoolExecutor, wait
+from collections.abc import Iterable, Sequence
 from contextlib import closing
-from threading import Event, Semaphore
 from typing import Any
 
 from tfwire._base.aliases import (
@@ -17,7 +15,7 @@ from tfwire._base.aliases import (
     SupportsArrow,
 )
 from tfwire._base.arguments import boolean, integer, size_in_bytes
-from tfwire._base.errors import copied, public
+from tfwire._base.errors import public
 from tfwire._records.files.compression import either_word
 from tfwire._records.files.urls import ObjectPath, with_storage_options
 from tfwire._records.frames import Framed, as_record, as_records, chunks, ends_of_payloads
@@ -29,10 +27,9 @@ from tfwire._records.shards.shard_files import (
     names_of_shards,
     some_names_of_shards,
 )
+from tfwire._records.shards.shard_threads import ShardThreads
 from tfwire._records.writing.writer import TFRecordWriter, write_framed
 from tfwire._records.writing.writer_base import WriterBase
-
-_MAX_TASKS = 8  # tasks that may wait for a thread, some hundred KiB of records each
 
 
 @public
@@ -119,7 +116,7 @@ class ShardedWriter(WriterBase):
         self._writers: list[TFRecordWriter] = []
         self._filled = 0  # bytes in the last file, with shard_size
         self._num_threads = threads
-        self._workers = _ShardThreads(threads if count is None else min(threads, count))
+        self._workers = ShardThreads(threads if count is None else min(threads, count))
         try:
             for _ in range(count or 1):
                 self._open_next()
@@ -369,118 +366,3 @@ class ShardedWriter(WriterBase):
     def __repr__(self) -> str:
         path = self._files.path(self._name)
         return f"<ShardedWriter {path!r}{' closed' if self._closed else ''}>"
-
-
-class _ShardThreads:
-    """Threads that write to several files side by side. The tasks of one file are done by one
-    thread, in the order of submission. After a task that failed, no further task is begun.
-
-    Args:
-        count: The number of threads; with 1, ``submit`` runs the task itself.
-    """
-
-    def __init__(self, count: int) -> None:
-        pools = range(count) if count > 1 else ()
-        self._pools = [ThreadPoolExecutor(1, "tfwire-shard") for _ in pools]
-        self._free = [Semaphore(_MAX_TASKS) for _ in pools]
-        self._failure: Exception | None = None
-
-    def submit(self, number: int, task: Callable[..., Any], *arguments: Any) -> None:
-        """Submits a task for a file; waits while too many are waiting for its thread.
-
-        Raises:
-            Exception: Raised by this task or an earlier one.
-        """
-        self._check()
-        if not self._pools:
-            task(*arguments)
-            return
-        thread = number % len(self._pools)
-        self._free[thread].acquire()
-        self._pools[thread].submit(self._run, thread, task, arguments)
-
-    def for_each(self, count: int, function: Callable[[int], None]) -> None:
-        """Calls a function with the numbers of files below a count, each in the thread of its file
-        and after the tasks of that. No call is running when this returns or raises.
-
-        Raises:
-            Exception: Raised by a task, or a call.
-        """
-        self._check()
-        if not self._pools:
-            self._call(function, range(count))
-            return
-        futures: list[Future[None]] = []
-        stopped = Event()
-        try:
-            for thread, pool in enumerate(self._pools):
-                numbers = range(thread, count, len(self._pools))
-                futures.append(pool.submit(self._call, function, numbers, stopped))
-            wait(futures)
-        except BaseException as error:
-            stopped.set()
-            self._join_calls()
-            if isinstance(error, RuntimeError):  # closed meanwhile
-                self._check()
-            raise
-        for future in futures:
-            future.result()
-
-    @staticmethod
-    def _call(
-        function: Callable[[int], None], numbers: Iterable[int], stopped: Event | None = None
-    ) -> None:
-        for number in numbers:
-            if stopped is None or not stopped.is_set():
-                function(number)
-
-    def _join_calls(self) -> None:
-        """Waits until all tasks have ended, however many interrupts come: C uses memory in them
-        that is freed next. Of a task whose submission was interrupted nobody has a future."""
-        interrupt: BaseException | None = None
-        pools = list(self._pools)
-        while pools:
-            try:
-                try:
-                    pools[-1].submit(int).result()
-                except RuntimeError:  # closed meanwhile
-                    pools[-1].shutdown()
-                pools.pop()
-            except BaseException as error:
-                interrupt = error
-        if interrupt is not None:
-            raise interrupt
-
-    def wait(self) -> None:
-        """Waits until all tasks are done.
-
-        Raises:
-            Exception: Raised by one of them.
-        """
-        for future in [pool.submit(int) for pool in self._pools]:
-            future.result()
-        self._check()
-
-    def close(self) -> None:
-        """Ends the threads once all tasks are done."""
-        for pool in self._pools:
-            pool.shutdown()
-
-    def _run(self, thread: int, task: Callable[..., Any], arguments: tuple[Any, ...]) -> None:
-        try:
-            if self._failure is None:
-                task(*arguments)
-        except BaseException as error:
-            self.fail(error)
-        finally:
-            self._free[thread].release()
-
-    def fail(self, error: BaseException) -> None:
-        """Makes every further call raise, and begins no more tasks."""
-        if not isinstance(error, Exception):
-            error = RuntimeError("writing was interrupted")
-        self._failure = copied(error, traceback=False)
-
-    def _check(self) -> None:
-        if self._failure is not None:
-            raise copied(self._failure, traceback=False)
