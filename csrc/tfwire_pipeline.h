@@ -68,8 +68,8 @@ typedef struct tfw_pipeline_options {
     uint64_t indexed_count;
 } tfw_pipeline_options;
 
-/* No thread is started before a mebibyte has been read (or range_bytes, if less), and with
- * num_threads 1 none ever is.
+/* No thread is started before a mebibyte has been read (or range_bytes, if less), or two orders or
+ * half a mebibyte were given to fetch or push; with num_threads 1 none ever is.
  * Memory is bounded by num_threads + 2 ranges, which are extended to one batch where that is up to
  * 8 times as large, by one batch, and by what the chunks hold that were not released.
  * The pipeline, its chunks and what is held of them share the schemas, which may be freed at any
@@ -163,7 +163,7 @@ typedef struct tfw_chunk_info {
     uint64_t longest;
     const uint8_t *data;     /* TFW_PIPELINE_SPANS: the records with their frames.
                                 TFW_PIPELINE_VERIFY: the payload of the file's first one, if the
-                                chunk begins with it. Else NULL */
+                                chunk begins with it and it is not empty. Else NULL */
     uint64_t data_len;
     const tfw_span *spans;   /* TFW_PIPELINE_SPANS: of data; else NULL */
     const int64_t *offsets;  /* TFW_PIPELINE_OFFSETS: where each begins in its file; else NULL */

@@ -85,13 +85,14 @@ void tfw_chunk_get(const tfw_chunk *chunk, tfw_chunk_info *out_info) {
         .end = chunk->end,
         .first_row = piece->first,
     };
-    for (size_t i = 0; i < block->runs.count && block->finished[0] == block->finished[1]; i++) {
+    const bool is_parsed = block->columns[0] != NULL || block->columns[1] != NULL;
+    for (size_t i = 0; i < block->runs.count && !is_parsed; i++) {
         const tfwi_run *run = &block->runs.of[i];
         if (run->row == piece->first) {
             info.tally = run->tally;
             info.shortest = run->lengths[0];
             info.longest = run->lengths[1];
-            info.data = run->first_len != 0 ? block->data + run->first : block->data;
+            info.data = run->first_len != 0 ? block->data + run->first : NULL;
             info.data_len = run->first_len;
         }
     }
@@ -99,8 +100,7 @@ void tfw_chunk_get(const tfw_chunk *chunk, tfw_chunk_info *out_info) {
         info.data = block->data;
         info.data_len = block->end;
         info.spans = block->spans.of + piece->first;
-    } else if (block->offsets.count != 0 && block->columns[0] == NULL &&
-               block->columns[1] == NULL) {
+    } else if (block->offsets.count != 0 && !is_parsed) {
         info.offsets = (const int64_t *)block->offsets.of + piece->first;
     }
     memcpy(out_info, &info, info.size < sizeof info ? info.size : sizeof info);

@@ -331,7 +331,6 @@ int tfw_pipeline_next(tfw_pipeline *p, int32_t timeout_ms, tfw_chunk **out_chunk
     return status;
 }
 
-
 /* ---- The end -------------------------------------------------------------------------------- */
 
 void tfw_pipeline_cancel(tfw_pipeline *p) {

@@ -255,9 +255,6 @@ void tfwi_range_read(tfw_pipeline *p, tfwi_worker *w, tfwi_range *r);
 void tfwi_range_read_chained(tfw_pipeline *p, tfwi_worker *w, tfwi_range *r, uint64_t bytes,
                              double mean, bool notes_offsets);
 
-/* Drops what a range holds. */
-void tfwi_range_clear(tfwi_range *r);
-
 /* ---- fetch.c: records by number ---- */
 
 /* Notes the files, before any thread is started. */

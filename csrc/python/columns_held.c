@@ -77,7 +77,7 @@ static bool add_offsets(PyObject *list, size_t number, const tfw_column *c, uint
 }
 
 /* Puts a new object, or NULL, into a new list. */
-static bool set_item(PyObject *list, size_t i, PyObject *item) {
+static bool put_item(PyObject *list, size_t i, PyObject *item) {
     return item != NULL && PyList_SetItem(list, (Py_ssize_t)i, item) == 0;
 }
 
@@ -100,8 +100,8 @@ PyObject *tfwi_hold_columns(PyObject *module, tfwi_arguments args, Py_ssize_t ar
     bool done = keepers != NULL && sizes != NULL && offsets != NULL;
     for (size_t i = 0; done && i < count; i++) {
         tfw_column c;
-        done = set_item(keepers, i, new_keeper(chunk, is_list, i, &c)) &&
-               set_item(sizes, i, PyLong_FromSize_t((size_t)c.byte_count));
+        done = put_item(keepers, i, new_keeper(chunk, is_list, i, &c)) &&
+               put_item(sizes, i, PyLong_FromSize_t((size_t)c.byte_count));
         if (done && (c.offsets != NULL || c.splits != NULL || c.steps != NULL)) {
             done = add_offsets(offsets, i, &c, records);
         }

@@ -135,7 +135,7 @@ def verify_files(
         compression_type, options, max_record_size, file_crc32c, receipt, storage_options: As for
             ``verify_file``.
         progress: Called with a path and the number of its bytes read so far. With several threads,
-            they call it.
+            any of them may call it.
         num_threads: All threads that read and verify, the caller included: of one large file, too.
             What is not a plain file without damage is verified by one of them. Only the speed
             depends on it.
