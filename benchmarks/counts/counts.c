@@ -9,7 +9,7 @@
  */
 #define _GNU_SOURCE
 
-#include "files/read_columns.h"
+#include "pipeline/read_columns.h"
 #include "python/decode.h"
 #include "workloads.h"
 

@@ -4,7 +4,7 @@
 #define TFWIRE_POOL_H
 
 #include "base/threads.h"
-#include "files/read_columns.h"
+#include "pipeline/read_columns.h"
 #include "tfwire_pipeline.h"
 
 /* Rows of a block that come from one file, without gaps. */

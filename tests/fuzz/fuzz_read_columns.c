@@ -4,7 +4,7 @@
 #include "common/script.h"
 
 #include "common/table.h"
-#include "files/read_columns.h"
+#include "pipeline/read_columns.h"
 
 enum { MOST_RECORDS = SCRIPT_LIMIT / TFWI_FRAME_SIZE + 1 };
 

@@ -17,8 +17,8 @@ from helpers.products import check_each
 pytestmark = pytest.mark.outside_c
 
 # csrc/: what the files of a folder may include, beside their own folder and tfwire.h. Records and
-# Examples (wire, parse, encode) know nothing of each other; only arrow/, files/, pipeline/ and
-# python/ may know both.
+# Examples (wire, parse, encode) know nothing of each other; only arrow/, pipeline/ and python/ may
+# know both.
 C_FOLDERS = {
     "base": set(),
     "crc32c": {"base"},
@@ -26,8 +26,7 @@ C_FOLDERS = {
     "wire": {"base"},
     "parse": {"base", "wire"},
     "encode": {"base", "wire"},
-    "files": {"base", "crc32c", "records", "wire", "parse"},
-    "pipeline": {"base", "crc32c", "records", "wire", "parse", "encode", "files"},
+    "pipeline": {"base", "crc32c", "records", "wire", "parse", "encode"},
     "arrow": {"base", "parse", "pipeline"},
     "python": {"base", "crc32c", "records", "wire", "parse", "encode"},
 }

@@ -101,7 +101,7 @@ MANNERS = {
     r"\b(open|read|pread|mmap|fstat|strerror_r)\s*\(": r"base/(system|threads)\.[ch]",
     r"_WIN32|<(unistd|fcntl|sys/stat|windows)\.h>": r"base/(system|threads)\.[ch]",
     # Tags are written by their fields, as TFWI_TAG(field, type) of wire/field.h.
-    r"\b0x(0a|12|1a)\b": r"(base|crc32c|records|wire|files|arrow)/.*|tfwire.*",
+    r"\b0x(0a|12|1a)\b": r"(base|crc32c|records|wire|arrow)/.*|tfwire.*",
 }
 
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* What threads may share: the choice of the checksum kernel, a schema, a file, and offsets of its
- * records; for ThreadSanitizer (make check-threads). files/test_thread_columns.c races what makes
+ * records; for ThreadSanitizer (make check-threads). pipeline/test_thread_columns.c races what makes
  * and reads messages. */
 #include "race.h"
 

@@ -3,7 +3,7 @@
  * tfw_parse, and what stops is found at its record. */
 #include "tables.h"
 
-#include "files/read_columns.h"
+#include "pipeline/read_columns.h"
 
 #include <errno.h>
 

@@ -4,7 +4,7 @@
 #include "columns.h"
 #include "records.h"
 
-#include "files/read_columns.h"
+#include "pipeline/read_columns.h"
 
 #ifndef _WIN32
 #include <sys/resource.h>

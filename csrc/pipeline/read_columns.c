@@ -10,7 +10,7 @@
  * Nothing unusual is handled here. Damage, a record that does not fit the columns, or one that is
  * longer than the buffer ends the call at that record. All records before it are in the columns.
  */
-#include "files/read_columns.h"
+#include "pipeline/read_columns.h"
 
 #include "parse/cells.h"
 #include "records/describe.h"
