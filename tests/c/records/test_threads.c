@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* What threads may share: the choice of the checksum kernel, a schema, a file, and offsets of its
- * records; for ThreadSanitizer (make check-threads). pipeline/test_thread_columns.c races what makes
- * and reads messages. */
+ * records; for ThreadSanitizer (make check-threads). pipeline/test_thread_columns.c races what
+ * makes and reads messages. */
 #include "race.h"
 
 #include "crc32c/crc32c.h"
