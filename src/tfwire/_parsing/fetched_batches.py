@@ -54,9 +54,9 @@ class FetchedBatches:
             num_threads=num_threads,
             flags=parser._flags | sequence,
             indexed=table.native,
+            held=table,
         )
         self._parser = parser
-        self._table = table  # which C's threads use
         self._size = size
         self._pipeline = NativePipeline((), options)
 
@@ -91,12 +91,6 @@ class FetchedBatches:
     def close(self) -> None:
         """Ends the threads, when nobody is in a call. Closing again is allowed."""
         self._pipeline.close()
-
-    def __del__(self) -> None:
-        # Before the table goes. Of garbage in a cycle, this is called before anything is cleared,
-        # but perhaps after caches are freed, of which the pipeline has its share.
-        with suppress(AttributeError):  # no pipeline could be made
-            self._pipeline.close()
 
 
 class NumberedParser:

@@ -16,6 +16,8 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterable
+from functools import partial
+from operator import is_
 from typing import Any, NamedTuple
 
 from tfwire._base.aliases import Array
@@ -51,8 +53,8 @@ class PipelineOptions(NamedTuple):
         mode: TFW_PIPELINE_PARSE, TFW_PIPELINE_VERIFY ...
         context, lists: ``tfw_schema *`` to parse by, which the pipeline and its chunks share:
             they may be freed at any time.
-        indexed: ``tfw_indexed_file[]`` for ``fetch``, instead of paths; hold what it points to as
-            long as the pipeline lives.
+        indexed: ``tfw_indexed_file[]`` for ``fetch``, instead of paths.
+        held: What owns what ``indexed`` points to.
     """
 
     mode: int
@@ -64,6 +66,7 @@ class PipelineOptions(NamedTuple):
     num_threads: int = 1
     flags: int = 0
     indexed: Any = ()
+    held: Any = None
 
 
 class Stop(NamedTuple):
@@ -110,8 +113,12 @@ class NativePipeline:
         if len(options.indexed):
             native.indexed, native.indexed_count = options.indexed, len(options.indexed)
         created = create(lib.tfw_pipeline_create, "tfw_pipeline", native)
+        # What its threads use goes after it: it is kept by the destructor of what is freed. In
+        # garbage, destructors are called in any order, but before anything is cleared.
+        self._held = options.held
+        keeping = ffi.gc(created, partial(is_, options.held))
         # Freed with the last reference: a thread that cancels it has one.
-        self._native: Any = ffi.gc(created, lib.tfw_pipeline_free)
+        self._native: Any = ffi.gc(keeping, lib.tfw_pipeline_free)
         self._pid = os.getpid()
         self._out = ffi.new("tfw_chunk **")
         self._error = new_error()
