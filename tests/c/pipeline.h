@@ -352,9 +352,10 @@ static inline void take_chunk(const fileset *set, const wanted *w, const tfw_chu
     d->records += info.records;
 }
 
-/* Chunks that are kept. */
+/* Chunks that are kept, and the first column of each, as it was lent. */
 typedef struct shelf {
     tfw_chunk **chunks;
+    tfw_column *lent;
     size_t count;
 } shelf;
 
@@ -364,6 +365,8 @@ static inline void shelf_add(shelf *s, const wanted *w, tfw_chunk *chunk) {
         return;
     }
     s->chunks = realloc(s->chunks, (s->count + 1) * sizeof *s->chunks);
+    s->lent = realloc(s->lent, (s->count + 1) * sizeof *s->lent);
+    CHECK_EQ(TFW_OK, tfw_chunk_column(chunk, false, 0, &s->lent[s->count], NULL));
     s->chunks[s->count++] = chunk;
 }
 
@@ -371,14 +374,19 @@ static inline void shelf_add(shelf *s, const wanted *w, tfw_chunk *chunk) {
 static inline void shelf_clear(shelf *s, const fileset *set, const wanted *w, const delivered *d) {
     delivered again = {.shortest = UINT64_MAX, .stops = d->stops};
     tfw_place at = w->start;
+    bytes lent = {0};
     for (size_t i = 0; i < s->count; i++) {
         take_chunk(set, w, s->chunks[i], &again, &at);
+        bytes_append(&lent, s->lent[i].values, (size_t)s->lent[i].byte_count);
         tfw_chunk_release(s->chunks[i]);
     }
     for (size_t i = 0; i < COLUMNS * PARTS && w->keeps; i++) {
         CHECK(same_data(&d->columns[i / PARTS][i % PARTS], &again.columns[i / PARTS][i % PARTS]));
     }
+    CHECK(!w->keeps || same_data(&d->columns[0][0], &lent));
     delivered_free(&again);
+    free(lent.data);
+    free(s->lent);
     free(s->chunks);
 }
 

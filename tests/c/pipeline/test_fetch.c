@@ -94,7 +94,8 @@ static void files_that_were_cut(void) {
 
 /* Offsets may say anything. */
 static void offsets_that_lie(void) {
-    const int64_t lies[] = {-1, 0, 1, 17, INT64_MAX, INT64_MIN, 1 << 20, INT64_MAX - (1 << 29)};
+    const int64_t lies[] = {-1, 0, 1, 17, INT64_MAX, INT64_MIN, 1 << 20, INT64_C(1) << 50,
+                            INT64_MAX - (1 << 29)};
     for (size_t i = 0; i < COUNT(lies); i++) {
         library l = some_files(false);
         l.offsets[6][200] = lies[i];

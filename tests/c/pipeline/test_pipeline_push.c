@@ -308,6 +308,16 @@ static uint64_t take_rows(tfw_pipeline *p) {
     return rows;
 }
 
+/* Two records that are said to have one number. */
+static int push_twice(tfw_pipeline *p, const file *f) {
+    const uint64_t numbers[] = {5, 5};
+    const tfw_span spans[] = {{TFW_HEADER_SIZE, f->ends[0] - 16},
+                              {f->ends[0] + TFW_HEADER_SIZE, f->ends[1] - f->ends[0] - 16}};
+    const tfw_batch batch = {.size = sizeof batch, .data = f->data, .data_len = f->len,
+                             .spans = spans, .count = 2, .numbers = numbers};
+    return tfw_pipeline_push(p, &batch, 0, NULL);
+}
+
 static void pushing_only_goes_on(void) {
     fileset set = {0}, none = {0};
     table t = table_new(false);
@@ -315,6 +325,7 @@ static void pushing_only_goes_on(void) {
     const file *f = &set.files[0];
     for (uint32_t threads = 1; threads < 4; threads++) {
         tfw_pipeline *p = pipeline_of(&none, &keeping, &t, threads, 500);
+        CHECK_EQ(TFW_E_ARGUMENT, push_twice(p, f));
         CHECK_EQ(TFW_OK, push_one(p, f, 3, 3, 0));
         CHECK_EQ(TFW_E_ARGUMENT, push_one(p, f, 3, 3, 0));
         CHECK_EQ(TFW_E_ARGUMENT, push_one(p, f, 4, 2, 0));
