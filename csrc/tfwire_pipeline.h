@@ -36,8 +36,9 @@ enum tfw_pipeline_flags {
                                        error or TFW_END */
     TFW_PIPELINE_NOTE_ABSENT = 512, /* to parse: columns as with TFW_NOTE_ABSENT */
     TFW_PIPELINE_POSITIONS = 1024,  /* to parse: chunks know where each record begins */
-    TFW_PIPELINE_TALLY = 2048       /* to parse: tfw_pipeline_tally counts; to verify: with hash and
+    TFW_PIPELINE_TALLY = 2048,      /* to parse: tfw_pipeline_tally counts; to verify: with hash and
                                        file_crc, else 0 */
+    TFW_PIPELINE_GIVEN = 4096       /* to parse: no paths, but records for tfw_pipeline_give */
 };
 
 /* Where a record begins. */
@@ -114,6 +115,12 @@ TFW_API int tfw_pipeline_next(tfw_pipeline *pipeline, int32_t timeout_ms, tfw_ch
  * REQUIRES: files and offsets stay until the pipeline is freed. Offsets may be changed. */
 TFW_API int tfw_pipeline_fetch(tfw_pipeline *pipeline, const int64_t *numbers, size_t count,
                                tfw_error *error);
+
+/* Orders records that lie in memory, with TFW_PIPELINE_GIVEN: their offsets are addresses. They are
+ * parsed, as those of tfw_pipeline_fetch are; what is wrong has the number that counts what was
+ * ordered. REQUIRES: the records stay until their chunk was delivered, or the pipeline is freed. */
+TFW_API int tfw_pipeline_give(tfw_pipeline *pipeline, const tfw_span *records, size_t count,
+                              tfw_error *error);
 
 /* After such an error: the record at fault, and where the next one begins: out_next->record is 0
  * where that is not known, as after every damage. */

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Records by number, in any order: a range is an order of some of them.
+/* Records by number, in any order: a range is an order of some of them. Or of records that somebody
+ * else has read, and that lie anywhere in memory: these are parsed, and that is all.
  *
  *     order: 7 2 9 3 --> extents, sorted --> groups that lie close together: one read each
  *                                             |
@@ -29,7 +30,7 @@ typedef struct fetch {
     const tfw_pipeline *p;
     tfwi_worker *w;
     tfwi_range *r;
-    uint8_t *records; /* one after the other, as they were asked for */
+    uint8_t *records; /* one after the other, as they were asked for; NULL where they were given */
     size_t rows;      /* that are good so far, and those that are not read yet */
 } fetch;
 
@@ -37,11 +38,14 @@ typedef struct fetch {
 
 /* Ends the order before a row, for the reason that the range's error says. */
 static void stop_before(fetch *f, size_t row, int status) {
-    const tfwi_wanted *wanted = &f->w->wanted.of[row];
     tfwi_range *r = f->r;
+    tfwi_wanted wanted = {.number = r->first_row + row}; /* of those that were given */
+    if (r->order.count != 0) {
+        wanted = f->w->wanted.of[row];
+    }
     r->status = status;
-    r->at = (tfw_place){wanted->file, wanted->number, (uint64_t)wanted->begin};
-    r->error.record = tfwi_saturated(wanted->number);
+    r->at = (tfw_place){wanted.file, wanted.number, (uint64_t)wanted.begin};
+    r->error.record = tfwi_saturated(wanted.number);
     f->rows = row;
 }
 
@@ -298,15 +302,21 @@ static void read_records(fetch *f) {
 
 /* ---- Columns and spans ---------------------------------------------------------------------- */
 
+static const tfw_span *spans_to_parse(const fetch *f) {
+    return f->r->given.count != 0 ? f->r->given.of : f->w->spans.of;
+}
+
 static int parse_fetched(const fetch *f, size_t *out_done, tfw_error *error) {
     const tfwi_block *block = f->r->block;
-    const tfwi_worker *w = f->w;
-    const unsigned flags = f->p->flags & (TFW_EMPTY_IS_MISSING | TFW_SINGLE);
+    const bool given = f->r->given.count != 0;
+    const size_t len = given ? 0 : f->w->records.count;
+    const unsigned flags = (f->p->flags & (TFW_EMPTY_IS_MISSING | TFW_SINGLE)) |
+                           (given ? (unsigned)TFW_ADDRESSES : 0);
     if ((f->p->flags & TFW_SEQUENCE) != 0) {
-        return tfw_parse_sequence(block->columns[0], block->columns[1], f->records,
-                                  w->records.count, w->spans.of, f->rows, flags, out_done, error);
+        return tfw_parse_sequence(block->columns[0], block->columns[1], f->records, len,
+                                  spans_to_parse(f), f->rows, flags, out_done, error);
     }
-    return tfw_parse(block->columns[0], f->records, w->records.count, w->spans.of, f->rows, flags,
+    return tfw_parse(block->columns[0], f->records, len, spans_to_parse(f), f->rows, flags,
                      out_done, error);
 }
 
@@ -325,8 +335,9 @@ static void deliver_records(fetch *f) {
             stop_before(f, done, status);
         }
         if (status <= TFW_E_WIRE) {
-            const tfw_span *s = &f->w->spans.of[done];
-            tfwi_range_keep_misfit(r, f->records + s->offset, s->length);
+            const tfw_span *s = &spans_to_parse(f)[done];
+            const uintptr_t base = (uintptr_t)f->records; /* 0 where they were given */
+            tfwi_range_keep_misfit(r, (const uint8_t *)(base + s->offset), s->length);
         }
         if (tfwi_block_finish(block, &error) != TFW_OK) {
             stop_for_memory(f);
@@ -338,20 +349,29 @@ static void deliver_records(fetch *f) {
         .begin = {.record = r->first_row}, .end = {.record = r->first_row + done}};
 }
 
-void tfwi_fetch_range(tfw_pipeline *p, tfwi_worker *w, tfwi_range *r) {
-    fetch f = {.p = p, .w = w, .r = r, .rows = r->order.count};
+/* Reads the records of an order by numbers; false: out of memory. */
+static bool fetch_records(fetch *f) {
+    tfwi_worker *w = f->w;
     tfwi_bytes buffer = {.of = w->stretch.buffer, .capacity = w->stretch.capacity};
-    r->block = tfwi_block_take(p->pools[0]);
-    r->at = (tfw_place){0};
     const bool has_buffer = TFWI_RESERVE(buffer, TFWI_LONGEST_GROUP);
     w->stretch.buffer = buffer.of;
     w->stretch.capacity = buffer.capacity;
-    if (!has_buffer || r->block == NULL || !TFWI_RESERVE_MORE(r->block->runs, 1) ||
-        !find_records(&f) || !place_records(&f)) {
+    if (!has_buffer || !find_records(f) || !place_records(f)) {
+        return false;
+    }
+    read_records(f);
+    return true;
+}
+
+void tfwi_fetch_range(tfw_pipeline *p, tfwi_worker *w, tfwi_range *r) {
+    fetch f = {.p = p, .w = w, .r = r, .rows = r->order.count + r->given.count};
+    r->block = tfwi_block_take(p->pools[0]);
+    r->at = (tfw_place){0};
+    if (r->block == NULL || !TFWI_RESERVE_MORE(r->block->runs, 1) ||
+        (r->order.count != 0 && !fetch_records(&f))) {
         stop_for_memory(&f);
         return;
     }
-    read_records(&f);
     deliver_records(&f);
 }
 
@@ -359,7 +379,8 @@ void tfwi_fetch_range(tfw_pipeline *p, tfwi_worker *w, tfwi_range *r) {
 
 int tfwi_fetch_init(tfw_pipeline *p, const tfw_pipeline_options *o, tfw_error *error) {
     uint64_t end = 0;
-    if (o->indexed_count == 0) {
+    p->is_ordered = o->indexed_count != 0 || (o->flags & TFW_PIPELINE_GIVEN) != 0;
+    if (!p->is_ordered) {
         return TFW_OK;
     }
     if (o->path_count != 0 || o->indexed_count > UINT32_MAX ||
@@ -396,8 +417,9 @@ static bool are_numbers(const tfw_pipeline *p, const int64_t *numbers, size_t co
     return total != 0;
 }
 
-/* With the lock. */
-static int add_order(tfw_pipeline *p, const int64_t *numbers, size_t count, tfw_error *error) {
+/* An order of numbers, or of records that are given. With the lock. */
+static int add_order(tfw_pipeline *p, const int64_t *numbers, const tfw_span *records,
+                     size_t count, tfw_error *error) {
     tfwi_range *r = &p->ranges[p->opened % p->ring];
     if (p->has_failed || p->is_cancelled) {
         return tfwi_fail(error, TFW_E_ARGUMENT, "the pipeline has failed, or was cancelled");
@@ -405,12 +427,18 @@ static int add_order(tfw_pipeline *p, const int64_t *numbers, size_t count, tfw_
     if (!tfwi_plan_has_room(p)) {
         return TFW_NEED_SPACE;
     }
-    if (!TFWI_RESERVE(r->order, count)) {
+    if (!(numbers != NULL ? TFWI_RESERVE(r->order, count) : TFWI_RESERVE(r->given, count))) {
         return tfwi_fail(error, TFW_E_MEMORY, "no memory for an order");
     }
     tfwi_range_begin(r);
-    memcpy(r->order.of, numbers, count * sizeof *numbers);
-    r->order.count = count;
+    r->order.count = r->given.count = 0;
+    if (numbers != NULL) {
+        memcpy(r->order.of, numbers, count * sizeof *numbers);
+        r->order.count = count;
+    } else {
+        memcpy(r->given.of, records, count * sizeof *records);
+        r->given.count = count;
+    }
     r->first_row = p->next_row;
     r->state = RANGE_READY;
     p->next_row += count;
@@ -426,8 +454,20 @@ int tfw_pipeline_fetch(tfw_pipeline *p, const int64_t *numbers, size_t count, tf
         return status;
     }
     status = count != 0 && count <= MOST_ORDERED && are_numbers(p, numbers, count)
-                 ? add_order(p, numbers, count, error)
+                 ? add_order(p, numbers, NULL, count, error)
                  : tfwi_fail(error, TFW_E_ARGUMENT, "no record has such a number");
+    tfwi_pipeline_leave(p);
+    return status;
+}
+
+int tfw_pipeline_give(tfw_pipeline *p, const tfw_span *records, size_t count, tfw_error *error) {
+    int status = tfwi_pipeline_enter(p, error);
+    if (status != TFW_OK) {
+        return status;
+    }
+    status = count != 0 && count <= MOST_ORDERED && (p->flags & TFW_PIPELINE_GIVEN) != 0
+                 ? add_order(p, NULL, records, count, error)
+                 : tfwi_fail(error, TFW_E_ARGUMENT, "no records, or not a pipeline for them");
     tfwi_pipeline_leave(p);
     return status;
 }

@@ -272,7 +272,7 @@ static bool keeps_rest(const tfw_pipeline *p) {
 
 /* Whether no record comes after this range; of an order, whatever comes. */
 static bool is_last(const tfw_pipeline *p) {
-    return p->has_ended && (p->linked + 1 == p->opened || p->indexed.count != 0) && !keeps_rest(p);
+    return p->has_ended && (p->linked + 1 == p->opened || p->is_ordered) && !keeps_rest(p);
 }
 
 void tfwi_links_deliver(tfw_pipeline *p, tfwi_range *r, bool all) {

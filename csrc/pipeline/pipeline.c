@@ -12,7 +12,8 @@ enum {
     MOST_THREADS = 1024,
     WORTH_THREADS = 1 << 20, /* bytes after which others are started */
     PARSE_FLAGS = TFW_EMPTY_IS_MISSING | TFW_SINGLE | TFW_SEQUENCE,
-    PARSE_ONLY = PARSE_FLAGS | (int)TFW_PIPELINE_NOTE_ABSENT | (int)TFW_PIPELINE_POSITIONS,
+    PARSE_ONLY = PARSE_FLAGS | (int)TFW_PIPELINE_NOTE_ABSENT | (int)TFW_PIPELINE_POSITIONS |
+                 (int)TFW_PIPELINE_GIVEN,
     PIPELINE_FLAGS = PARSE_ONLY | (int)TFW_PIPELINE_NO_DATA_CRC | (int)TFW_PIPELINE_KEEP_REST |
                      (int)TFW_PIPELINE_TALLY
 };
@@ -166,7 +167,7 @@ static void join_chunk(tfw_pipeline *p, tfw_chunk *chunk) {
 static void read_range(tfw_pipeline *p, tfwi_worker *w, tfwi_range *r) {
     r->state = RANGE_BUSY;
     tfwi_mutex_unlock(&p->lock);
-    if (p->indexed.count != 0) {
+    if (p->is_ordered) {
         tfwi_fetch_range(p, w, r);
     } else {
         tfwi_range_read(p, w, r);
@@ -212,7 +213,7 @@ static void run_worker(void *argument) {
 void tfwi_pipeline_start(tfw_pipeline *p) {
     const uint64_t least = p->range_bytes != 0 && p->range_bytes < WORTH_THREADS ? p->range_bytes
                                                                                  : WORTH_THREADS;
-    const bool has_little = p->indexed.count != 0         ? p->opened < 2
+    const bool has_little = p->is_ordered               ? p->opened < 2
                             : p->pushing != NOT_PUSHING ? p->opened - p->linked < 2
                                                         : p->bytes_read < least || p->has_ended;
     if (p->was_started || has_little || p->num_threads == 1) {

@@ -85,6 +85,7 @@ typedef struct tfwi_range {
     tfw_error error;
     tfw_place next; /* the record after it, if it is whole */
     tfwi_int64s order;  /* to be fetched: the numbers of its records */
+    tfwi_spans given;   /* instead: where they are, by their addresses */
     uint64_t first_row; /* how many were ordered before */
     tfwi_bytes misfit; /* its message, if that does not fit */
     uint64_t row;   /* of its batch, or of one before, where it should begin */
@@ -120,7 +121,8 @@ struct tfw_pipeline {
     size_t num_threads;
     uint32_t mode;
     uint32_t flags;
-    TFWI_ARRAY(tfwi_indexed) indexed; /* not empty: ranges are orders of their records */
+    bool is_ordered; /* ranges are orders: of records of indexed files, or that are given */
+    TFWI_ARRAY(tfwi_indexed) indexed;
     tfwi_pool *pools[2]; /* of ranges; of batches that are much larger than those */
     size_t ring; /* how many ranges there may be */
 

@@ -46,7 +46,7 @@ static bool is_in_order(const tfw_batch *batch) {
 }
 
 static int check_pushed(const tfw_pipeline *p, const tfw_batch *batch, tfw_error *error) {
-    if (p->mode != TFW_PIPELINE_PARSE || p->indexed.count != 0) {
+    if (p->mode != TFW_PIPELINE_PARSE || p->is_ordered) {
         return tfwi_fail(error, TFW_E_ARGUMENT, "no files are parsed");
     }
     if (batch == NULL || batch->size != sizeof *batch) {

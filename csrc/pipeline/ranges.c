@@ -70,6 +70,7 @@ void tfwi_range_free(tfwi_range *r) {
     tfwi_range_clear(r);
     tfw_free(r->segments.of);
     tfw_free(r->order.of);
+    tfw_free(r->given.of);
     tfw_free(r->pushed.runs.of);
     tfw_free(r->pushed.copied.of);
     tfw_free(r->pushed.copied_spans.of);

@@ -99,7 +99,7 @@ int tfw_pipeline_seek(tfw_pipeline *p, const tfw_place *place, tfw_error *error)
     }
     const bool is_pushing = tfwi_pipeline_is_pushing(p);
     const bool has_stopped = p->has_failed && !p->is_final && p->first_chunk == NULL;
-    const bool can = (is_pushing || has_stopped) && !p->is_cancelled && p->indexed.count == 0;
+    const bool can = (is_pushing || has_stopped) && !p->is_cancelled && !p->is_ordered;
     const bool fits = is_place(place) && !is_before(place, is_pushing ? &p->next : &p->place);
     if (can && fits) {
         if (is_pushing) {
@@ -146,7 +146,7 @@ int tfw_pipeline_add(tfw_pipeline *p, const char *const *paths, uint64_t count,
     if (status != TFW_OK) {
         return status;
     }
-    const bool fits = count <= TFWI_MOST_PATHS - p->paths.count && p->indexed.count == 0;
+    const bool fits = count <= TFWI_MOST_PATHS - p->paths.count && !p->is_ordered;
     const bool done = fits && tfwi_pipeline_add_paths(p, paths, count);
     if (done && count != 0 && p->has_ended) {
         const tfw_place first = {.file = p->paths.count - (size_t)count};

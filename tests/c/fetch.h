@@ -22,6 +22,7 @@ typedef struct library {
     size_t asked, order; /* records of an order */
     uint32_t flags;
     bool parses;
+    bool gives; /* the records themselves are ordered, not their numbers */
 } library;
 
 static inline void library_add(library *l, file f) {
@@ -74,7 +75,9 @@ static inline void ask(library *l, uint64_t seed, size_t count) {
 
 /* ---- The model ------------------------------------------------------------------------------ */
 
-static inline int model_one(const library *l, table *t, int64_t number, delivered *d) {
+/* The record that was asked for as the one of an index. */
+static inline int model_one(const library *l, table *t, size_t index, delivered *d) {
+    int64_t number = l->numbers[index];
     size_t i = 0;
     for (; (uint64_t)number >= l->indexed[i].count; i++) {
         number -= (int64_t)l->indexed[i].count;
@@ -82,6 +85,10 @@ static inline int model_one(const library *l, table *t, int64_t number, delivere
     const file *f = &l->set.files[i];
     const int64_t begin = l->offsets[i][number], size = l->offsets[i][number + 1] - begin;
     d->stopped = (tfw_place){i, (uint64_t)number, (uint64_t)begin};
+    if (l->gives) {
+        number = (int64_t)index;
+        d->stopped = (tfw_place){0, index, 0};
+    }
     d->error = (tfw_error){.record = number};
     if (begin < 0 || size < TFWI_FRAME_SIZE) {
         return TFW_E_ARGUMENT;
@@ -109,7 +116,7 @@ static inline void model_library(const library *l, delivered *d) {
     table t = table_of_model(l->flags);
     *d = (delivered){.status = TFW_OK};
     for (size_t i = 0; i < l->asked && d->status == TFW_OK; i++) {
-        d->status = model_one(l, &t, l->numbers[i], d);
+        d->status = model_one(l, &t, i, d);
     }
     d->status = d->status == TFW_OK ? TFW_END : d->status;
     for (size_t i = 0; i < 4 && l->parses; i++) {
@@ -132,9 +139,9 @@ static inline tfw_pipeline *pipeline_over(const library *l, const table *t, uint
         .batch_size = l->parses ? 4 : 0,
         .num_threads = threads,
         .mode = l->parses ? TFW_PIPELINE_PARSE : TFW_PIPELINE_SPANS,
-        .flags = l->flags,
-        .indexed = l->indexed,
-        .indexed_count = l->set.count,
+        .flags = l->flags | (l->gives ? (uint32_t)TFW_PIPELINE_GIVEN : 0),
+        .indexed = l->gives ? NULL : l->indexed,
+        .indexed_count = l->gives ? 0 : l->set.count,
     };
     tfw_pipeline *p = NULL;
     CHECK_EQ(TFW_OK, tfw_pipeline_create(&options, &p, NULL));
@@ -161,6 +168,27 @@ static inline void take_fetched(const library *l, const tfw_chunk *chunk, delive
     d->records += info.records;
 }
 
+static inline int order_records(const library *l, tfw_pipeline *p, size_t first, size_t count) {
+    if (!l->gives) {
+        return tfw_pipeline_fetch(p, l->numbers + first, count, NULL);
+    }
+    tfw_span *spans = calloc(count, sizeof *spans);
+    for (size_t k = 0; k < count; k++) {
+        int64_t number = l->numbers[first + k];
+        size_t i = 0;
+        for (; (uint64_t)number >= l->indexed[i].count; i++) {
+            number -= (int64_t)l->indexed[i].count;
+        }
+        const file *f = &l->set.files[i];
+        const size_t begin = file_begin(f, (size_t)number);
+        spans[k] = (tfw_span){(uintptr_t)(f->data + begin + TFW_HEADER_SIZE),
+                              f->ends[number] - begin - TFWI_FRAME_SIZE};
+    }
+    const int status = tfw_pipeline_give(p, spans, count, NULL);
+    free(spans);
+    return status;
+}
+
 /* Orders as much as there is room for, and takes all chunks. */
 static inline void run_library(const library *l, tfw_pipeline *p, delivered *d) {
     tfw_chunk *chunk;
@@ -170,7 +198,7 @@ static inline void run_library(const library *l, tfw_pipeline *p, delivered *d) 
         int status = TFW_OK;
         while (ordered < l->asked && status == TFW_OK) {
             const size_t left = l->asked - ordered, count = left < l->order ? left : l->order;
-            status = tfw_pipeline_fetch(p, l->numbers + ordered, count, NULL);
+            status = order_records(l, p, ordered, count);
             ordered += status == TFW_OK ? count : 0;
         }
         CHECK(status == TFW_OK || status == TFW_NEED_SPACE || status == TFW_E_ARGUMENT);
@@ -183,7 +211,7 @@ static inline void run_library(const library *l, tfw_pipeline *p, delivered *d) 
             tfw_pipeline_stopped(p, &d->stopped, &d->next);
             CHECK_EQ(d->status, tfw_pipeline_next(p, -1, &chunk, &again));
             CHECK_EQ(TFW_E_ARGUMENT, tfw_pipeline_seek(p, &d->stopped, NULL));
-            CHECK_EQ(TFW_E_ARGUMENT, tfw_pipeline_fetch(p, l->numbers, 1, NULL));
+            CHECK_EQ(TFW_E_ARGUMENT, order_records(l, p, 0, 1));
         }
     }
 }

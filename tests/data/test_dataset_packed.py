@@ -3,6 +3,7 @@
 import gzip
 import itertools
 import os
+import random
 import threading
 import warnings
 
@@ -11,10 +12,11 @@ import pytest
 
 import tfwire as tfw
 from helpers.data.named_pipelines import goes_on_everywhere
+from helpers.processes.forks import forked
 from helpers.reference import file_of
 from helpers.threads import at_once, quick_switches
 from tfwire import Dataset, TFRecordDataset
-from tfwire._data import packed_records
+from tfwire._data import packed_records, parsed_ahead
 
 SPEC = {
     "n": tfw.FixedLenFeature([], tfw.int64),
@@ -192,3 +194,133 @@ def test_a_missing_file_is_named(files):
     dataset = TFRecordDataset([*files, "nowhere"]).shuffle(10).batch(10).parse_example(SPEC)
     with pytest.raises(FileNotFoundError, match="nowhere"):
         list(dataset)
+
+
+# ---- By native threads ------------------------------------------------------------------------
+
+
+THREADS = [2, 3, 8]
+
+
+@pytest.fixture
+def small_reads(monkeypatch):
+    """Threads read a few records at a time."""
+    monkeypatch.setattr(packed_records, "_READ_AT_ONCE", 1000)
+
+
+SHUFFLED = {
+    "small": lambda records: records.shuffle(1, 3).batch(7),
+    "usual": lambda records: records.shuffle(40, 3).batch(7),
+    "remainder": lambda records: records.shuffle(40, 3).batch(7, drop_remainder=True),
+    "one by one": lambda records: records.shuffle(40, 3).batch(1),
+    "all": lambda records: records.shuffle(5000, 3).batch(5000),
+    "repeated": lambda records: records.shuffle(40, 3).repeat(3).batch(64),
+    "parts": lambda records: records.shuffle(40, 3).skip(5).repeat(2).shard(3, 1).take(90).batch(9),
+    "thresholds": lambda records: records.shuffle_batch(8, 50, 20, 3, True),
+    "shuffled files": lambda records: records.shuffle(17, 3).batch(8),
+}
+
+
+def shuffled(files, name, num_threads, **options):
+    options |= {"shuffle_files": True, "seed": 4} if name == "shuffled files" else {}
+    records = SHUFFLED[name](TFRecordDataset(files, **options))
+    return records.parse_example(SPEC, num_threads=num_threads)
+
+
+def outcome(elements):
+    """All batches, and the error that ends them."""
+    found, error = [], None
+    try:
+        found.extend(repr(batch) for batch in elements)
+    except (tfw.DataLossError, tfw.ParseError, OSError) as raised:
+        error = type(raised), str(raised), vars(raised)
+    return found, error
+
+
+def is_parsed_ahead(elements):
+    return isinstance(elements._pieces._cursor._ahead, parsed_ahead.ParsedAhead)
+
+
+@pytest.mark.parametrize("name", SHUFFLED)
+def test_threads_give_what_one_gives(files, small_reads, name):
+    expected = outcome(shuffled(files, name, 1))
+    assert expected[1] is None
+    for num_threads in THREADS:
+        elements = iter(shuffled(files, name, num_threads))
+        first = repr(next(elements))
+        assert is_parsed_ahead(elements)
+        found, error = outcome(elements)
+        assert expected == ([first, *found], error)
+
+
+@pytest.mark.parametrize("name", ["usual", "repeated", "parts"])
+def test_a_pass_goes_on_with_any_number_of_threads(files, small_reads, name):
+    for before, after in ((1, 2), (2, 1), (3, 8)):
+        make = [lambda n=n: shuffled(files, name, n) for n in (before, after)]
+        goes_on_everywhere(*make, step=6)
+
+
+def damage_payload(data, begin, end):
+    data[end - 5] ^= 1
+
+
+def damage_header(data, begin, end):
+    data[begin + 1] ^= 1
+
+
+def make_misfit(data, begin, end):
+    data[begin:end] = file_of([b"no message" + bytes(end - begin - 26)])
+
+
+@pytest.mark.parametrize("on_corrupt", ["raise", "skip", "stop"])
+@pytest.mark.parametrize("damage", [damage_payload, damage_header, make_misfit, None])
+def test_errors_are_those_of_one_thread(files, small_reads, damage, on_corrupt):
+    """Two records of a file are wrong, or it is cut."""
+    offsets, data = tfw.RecordIndex.build(files[3]).offsets, bytearray(files[3].read_bytes())
+    for number in (20, 60) if damage else ():
+        damage(data, int(offsets[number]), int(offsets[number + 1]))
+    files[3].write_bytes(data if damage else data[:-100])
+    for name in ("usual", "remainder", "repeated"):
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            expected = outcome(shuffled(files, name, 1, on_corrupt=on_corrupt))
+            assert (expected[1] is None) == (on_corrupt != "raise" and damage is not make_misfit)
+            for num_threads in THREADS:
+                found = outcome(shuffled(files, name, num_threads, on_corrupt=on_corrupt))
+                assert expected == found
+
+
+def test_columns_that_do_not_fit_each_other(files):
+    spec = {"values": tfw.SparseFeature("n", "more", tfw.float32, 2000)}
+    batches = TFRecordDataset(files).shuffle(30, 1).batch(1)
+    expected = outcome(batches.parse_example(spec))
+    assert expected[0]
+    assert expected[1] is not None
+    for num_threads in THREADS:
+        assert expected == outcome(batches.parse_example(spec, num_threads=num_threads))
+
+
+def test_a_forked_child_has_none_of_the_threads(files, small_reads):
+    elements = iter(shuffled(files, "usual", 3))
+    next(elements)
+
+    def fails():
+        with pytest.raises(RuntimeError, match="did not survive the fork"):
+            list(elements)
+        return True
+
+    assert forked(fails)()
+    assert 42 == len(list(elements))
+
+
+def test_closed_and_dropped_at_any_time(files, small_reads):
+    chance = random.Random(1)
+    for _ in range(40):
+        elements = iter(shuffled(files, "repeated", chance.choice(THREADS)))
+        kept = list(itertools.islice(elements, chance.randrange(10)))
+        before = repr(kept)
+        if chance.random() < 0.5:
+            elements.close()
+            assert next(elements, None) is None
+        del elements
+        assert before == repr(kept)

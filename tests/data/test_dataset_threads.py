@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import gc
 import pickle
+import shutil
 import threading
+import warnings
 from functools import partial
 
 import numpy as np
@@ -16,6 +18,7 @@ from helpers.reading import flip_byte
 from helpers.threads import threads_of_tfwire, wait_for
 from tfwire import Dataset, TFRecordDataset
 from tfwire._data.batching import Parse, threaded
+from tfwire._records.reading import records_ahead
 
 SPEC = {
     "n": tfw.FixedLenFeature([], tfw.int64),
@@ -208,3 +211,88 @@ def test_a_damaged_state_is_refused(paths, given):
         at = {"depth": depth, **place}
         with pytest.raises(ValueError, match="damaged"):
             iter(PIPELINES["shuffled"](paths, 2)).load_state_dict({**state, "at": at})
+
+
+# ---- Records that are read ahead ---------------------------------------------------------------
+
+
+RECORDS = {
+    "records": lambda records: records,
+    "batches": lambda records: records.batch(7),
+    "a function": lambda records: records.map(len).batch(20),
+    "shuffled": lambda records: records.shuffle(20, 3).batch(7),
+    "repeated": lambda records: records.take(250).repeat(2).batch(30),
+}
+
+
+@pytest.fixture
+def small_reads(monkeypatch):
+    """Threads read a few records at a time, as they start at once."""
+    monkeypatch.setattr(records_ahead, "_AT_A_TIME", 1000)
+
+
+def outcome(elements):
+    """All elements, and the error that ends them."""
+    found, error = [], None
+    try:
+        found.extend(repr(element) for element in elements)
+    except tfw.DataLossError as raised:
+        error = str(raised), vars(raised)
+    return found, error
+
+
+def reads_ahead(elements):
+    """Whether native threads read for a pass, which has begun."""
+    cursors = [elements._pieces._cursor]
+    for cursor in cursors:
+        cursors.extend(cursor.parts())
+    threads = [getattr(cursor, "_ahead", None) for cursor in cursors]
+    return any(isinstance(each, records_ahead.RecordsAhead) for each in threads)
+
+
+@pytest.mark.parametrize("name", RECORDS)
+@pytest.mark.parametrize("shuffled", [False, True])
+def test_records_that_are_read_ahead_are_those_of_one_thread(name, shuffled, paths, small_reads):
+    def make(num_threads):
+        options = {"shuffle_files": True, "seed": 2} if shuffled else {}
+        return threaded(RECORDS[name](TFRecordDataset(paths, **options)), num_threads)
+
+    expected = outcome(make(1))
+    for num_threads in (2, 3, 8):
+        elements = iter(make(num_threads))
+        first = repr(next(elements))
+        assert reads_ahead(elements)
+        assert expected == ([first, *outcome(elements)[0]], None)
+    for before, after in ((1, 2), (3, 1)):
+        goes_on_everywhere(partial(make, before), partial(make, after), repr, len(expected[0]) // 5)
+
+
+@pytest.mark.parametrize("on_corrupt", ["raise", "skip", "stop"])
+@pytest.mark.parametrize("name", RECORDS)
+def test_damage_is_that_of_one_thread(name, on_corrupt, paths, tmp_path, small_reads):
+    copies = [shutil.copy(path, tmp_path) for path in paths]
+    for record in (30, 31, 90):
+        flip_byte(copies[1], int(tfw.RecordIndex.build(paths[1]).offsets[record]) + 14)
+
+    def found(num_threads):
+        dataset = RECORDS[name](TFRecordDataset(copies, on_corrupt=on_corrupt))
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            return outcome(threaded(dataset, num_threads))
+
+    expected = found(1)
+    assert (expected[1] is not None) == (on_corrupt == "raise")
+    for num_threads in (2, 3, 8):
+        assert expected == found(num_threads)
+
+
+def test_epochs_are_counted_together(paths):
+    """Those of copies that threads read for are those of the dataset."""
+    records = TFRecordDataset(paths, shuffle_files=True, seed=2)
+    epochs = [list(records) for _ in range(4)]
+    assert epochs[0] != epochs[1] or epochs[1] != epochs[2]
+    records.set_epoch(0)
+    parsed = records.batch(1).map(list).parse_example(SPEC, num_threads=2)
+    passes = [list(records), [element["n"].tolist() for element in parsed], list(records)]
+    assert [passes[0], passes[2]] == [epochs[0], epochs[2]]
+    assert passes[1] == tfw.parse_example(epochs[1], SPEC)["n"].reshape(-1, 1).tolist()

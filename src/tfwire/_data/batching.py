@@ -12,6 +12,7 @@ from tfwire._base.strings import StringTable, mean_length
 from tfwire._data.combining import Zip
 from tfwire._data.fetched import FetchingCursor
 from tfwire._data.indexed_records import ByNumber
+from tfwire._data.parsed_ahead import ParsedAhead
 from tfwire._data.pipeline import Pipeline, check_dataset
 from tfwire._data.prefetch import MOST_GIVEN, AheadCursor, Drawn, draw, mapped, resumed
 from tfwire._data.record_sources import Records
@@ -61,10 +62,16 @@ class Parse(Derived):
         stacks: bool = False,
     ) -> None:
         self._by_number: Batch | None = None  # whose records come as RecordNumbers
-        if isinstance(source, Batch) and (packing := _packing(source.source)) is not None:
+        self._in_memory = False  # records come as StringTable, if they are short
+        if num_threads > 1:
+            source = _reading_ahead(source, num_threads)
+        if (
+            isinstance(source, Batch)
+            and (packing := _packing(source.source, num_threads)) is not None
+        ):
             packed = source.over(packing)
             if _files_of(packing) is None:
-                source = packed
+                source, self._in_memory = packed, True
             elif isinstance(packed, Batch):
                 self._by_number = packed
         super().__init__(source, parser, features, num_threads, stacks)
@@ -108,6 +115,8 @@ class Parse(Derived):
             )
         collate = partial(_parse_or_stack if stacks else _parse, parser)
         open_at = partial(self.source.open_collated, collate, epoch, num_threads)
+        if self._in_memory and num_threads > 1 and _begins_short(self.source):
+            open_at = partial(open_at, parser=parser)
         if self._by_number is not None:
             table = indexed_table(_files_of(self._by_number.source))
             if table is not None:
@@ -159,6 +168,8 @@ def _with_threads(stage: Stage, num_threads: int) -> Stage:
     """The same pipeline, parsing in this many threads."""
     if isinstance(stage, Zip):
         return Zip(tuple(_with_threads(source, num_threads) for source in stage.sources))
+    if isinstance(stage, Records):
+        return stage.with_threads(num_threads)
     if not isinstance(stage, Derived):
         return stage
     below = _with_threads(stage.source, num_threads)
@@ -166,6 +177,17 @@ def _with_threads(stage: Stage, num_threads: int) -> Stage:
         parser, features, _, stacks = stage.arguments
         return Parse(below, parser, features, num_threads, stacks)
     return stage.over(below)
+
+
+def _reading_ahead(stage: Stage, num_threads: int) -> Stage:
+    """The same stage, with files read by this many threads; a shuffle, which counts epochs for
+    others, too, is not copied."""
+    if isinstance(stage, Records):
+        return stage.with_threads(num_threads)
+    if stage.redraws or not isinstance(stage, Derived):
+        return stage
+    below = _reading_ahead(stage.source, num_threads)
+    return stage if below is stage.source else stage.over(below)
 
 
 def _parse(parser: Any, records: Any, size: int) -> Iterable[Any]:
@@ -193,19 +215,24 @@ def _parse_or_stack(parser: Any, elements: list[Any], size: int) -> Iterable[Any
     )
 
 
-def _packing(stage: Stage) -> Stage | None:
+def _packing(stage: Stage, num_threads: int) -> Stage | None:
     """The same stage, giving shuffled records without a Python object for each; None if a stage in
     between may need the objects."""
     if isinstance(stage, Shuffle):
         records = stage.source
-        packs = isinstance(records, Records) and records.cycle <= 1
-        return stage.packing() if packs or _files_of(stage) is not None else None
+        if isinstance(records, Records) and records.cycle <= 1:
+            return stage.packing().over(records.with_threads(min(num_threads, 2)))
+        return stage.packing() if _files_of(stage) is not None else None
     if isinstance(stage, ByNumber) and stage.files is not None:
         return stage.packing()
     if isinstance(stage, (Repeat, Shard, Skip, Take)):
-        below = _packing(stage.source)
+        below = _packing(stage.source, num_threads)
         return None if below is None else stage.over(below)
     return None
+
+
+def _begins_short(stage: Stage) -> bool:
+    return any(isinstance(each, Records) and each.begins_short() for each in stage.chain())
 
 
 def _files_of(stage: Stage) -> Any:
@@ -288,14 +315,27 @@ class Batch(Derived):
             return map(stack_elements, _cut(elements, size))
         return (pad_and_stack(some, *self.padding) for some in _cut(elements, size))
 
-    def open_collated(self, collate: Collate, epoch: str, num_threads: int, at: Any) -> Cursor:
-        """A pass whose batches are made by a function, in the caller's thread or in several."""
+    def open_collated(
+        self, collate: Collate, epoch: str, num_threads: int, at: Any, parser: Any = None
+    ) -> Cursor:
+        """A pass whose batches are made by a function, in the caller's thread or in several.
+
+        Args:
+            collate: The function.
+            epoch, at: As for ``open``.
+            num_threads: How many threads call it.
+            parser: Its native threads do so instead; elements come as StringTable.
+        """
         below = self.source.open(epoch, at)
         if num_threads <= 1:
             return _BatchCursor(below, self, collate)
         pieces = _Drawing(below, self)
         work = partial(pieces.collate, collate)
-        return AheadCursor(below, pieces.draw, work, num_threads, depth=self.depth)
+        ahead = None
+        if parser is not None:
+            how = parser, self.count, self.drop_remainder, num_threads
+            ahead = partial(ParsedAhead, pieces.draw, work, *how)
+        return AheadCursor(below, pieces.draw, work, num_threads, depth=self.depth, ahead=ahead)
 
     def describe(self) -> str:
         return f"batch({self.count}, {self.drop_remainder})"

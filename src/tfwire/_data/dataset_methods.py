@@ -243,8 +243,8 @@ class Transformations(Regrouping[Element]):
         Args:
             features: As for :func:`tfwire.parse_example`.
             num_threads: How many threads parse; above 1, they make batches ahead, a few megabytes
-                each. Only the speed depends on it. A state saved with any number of threads can be
-                loaded with any other.
+                each, and plain files are read ahead. Only the speed depends on it. A state saved
+                with any number of threads can be loaded with any other.
 
         Raises:
             ValueError: ``num_threads`` is below 1.

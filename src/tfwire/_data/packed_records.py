@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from typing import Any, cast
+from typing import Any, NamedTuple, cast
 
 import numpy as np
 
 from tfwire._base.errors import DataLossError
-from tfwire._base.native import ffi
+from tfwire._base.native import address, ffi
 from tfwire._base.strings import StringTable, copy_strings
 from tfwire._data.record_sources import Records
 from tfwire._data.stages import GatheringPieces
@@ -15,14 +15,22 @@ from tfwire._data.state_checks import MISSING, state_or
 from tfwire._records.index.random_access import TFRecordFiles
 from tfwire._records.reading.batch_reader import BatchReader
 from tfwire._records.reading.damage import RecordPosition
-from tfwire._records.reading.native_batches import span_table
+from tfwire._records.reading.native_batches import record_position, span_table
 from tfwire._records.reading.publishing_markers import Markers
 
 Array = np.ndarray[Any, Any]
 NO_RECORDS: Array = np.empty((0, 2), np.uint64)  # the table of no records
 _RECORDS_AT_ONCE = 4096
+_READ_AT_ONCE = 1 << 20  # bytes that a thread reads ahead
 
-_SLACK = 1 << 20  # bytes of unused records to keep, in addition to the bytes in use
+_SLACK = 1 << 22  # bytes of unused records to keep, in addition to the bytes in use
+
+
+class _Held(NamedTuple):
+    """Memory that holds records, and whose it is."""
+
+    memory: Array
+    owner: Any = None
 
 
 class PackedRecords(GatheringPieces):
@@ -37,10 +45,15 @@ class PackedRecords(GatheringPieces):
         self._stage = stage
         self._markers = Markers()
         self._number, *position, given = state_or(at, stage.place_form(), [0, 0, 0, 0])
+        self._ahead = stage.records_ahead(range_bytes=_READ_AT_ONCE)
         self._reader = self._open(RecordPosition(*position))
-        self._blocks: list[Array] = []
+        self._blocks: list[_Held] = []
         self._size = 0  # bytes in them
         self._limit = _SLACK
+        self._block: _Held | None = None  # the last one that was read
+        self._left = NO_RECORDS  # those of it that are left
+        self._begin = RecordPosition()  # where the first of all its records begins
+        self._given = 0  # how many of them were given
         while given > 0:
             if not (found := len(self.take(min(given, _RECORDS_AT_ONCE)))):
                 raise ValueError(MISSING)
@@ -50,31 +63,42 @@ class PackedRecords(GatheringPieces):
     def _open(self, start: RecordPosition) -> BatchReader | None:
         if self._number >= len(self._stage.paths):
             return None
-        return self._stage.reader(self._number, start, self._markers)
+        return self._stage.reader(self._number, start, self._markers, self._ahead)
 
     def piece(self, count: int) -> Any:
         """The next records, as StringTable."""
-        if self._reader is None:
-            return None
-        batch = self._reader.next(count)
-        if batch is not None:
-            return self.placed(self._keep(batch))
-        self._reader.close()
-        self._number += 1
-        self._reader = self._open(RecordPosition())
-        return []
+        if not len(self._left):
+            if self._reader is None:
+                return None
+            batch = self._reader.next()
+            if batch is None:
+                self._reader.close()
+                self._number += 1
+                self._reader = self._open(RecordPosition())
+                return []
+            self._read(batch)
+        block = self._block
+        assert block is not None
+        if not self._blocks or self._blocks[-1] is not block:
+            self._blocks.append(block)
+            self._size += len(block.memory)
+        table, self._left = self._left[:count], self._left[count:]
+        self._given += len(table)
+        return self.placed(table)
 
-    def _keep(self, batch: Any) -> Array:
-        """The table of a batch's records, copied in one piece, with their frames."""
+    def _read(self, batch: Any) -> None:
+        """Takes the records of a batch, in one piece, with their frames: a chunk that is read ahead
+        as it is, others as a copy."""
         spans = span_table(batch)
         begin, end = int(spans[0, 0]), int(spans[-1].sum(dtype=np.uint64))
-        block = np.frombuffer(ffi.buffer(batch.data + begin, end - begin), np.uint8).copy()
-        self._blocks.append(block)
-        self._size += len(block)
+        block: Any = np.frombuffer(ffi.buffer(batch.data + begin, end - begin), np.uint8)
+        chunk = None if self._ahead is None else self._ahead.chunk
+        if chunk is None or chunk.info.data != batch.data:
+            chunk, block = None, block.copy()
         table = spans.astype(np.uint64)
-        address = int(ffi.cast("uintptr_t", ffi.from_buffer(block)))
-        table[:, 0] += np.uint64(address - begin)
-        return table
+        table[:, 0] += np.uint64(address(ffi.from_buffer(block)) - begin)
+        self._block, self._left = _Held(block, chunk), table
+        self._begin, self._given = record_position(batch, 0), 0
 
     def placed(self, table: Array) -> StringTable:
         """Records that were taken here. The result keeps their memory alive."""
@@ -90,16 +114,24 @@ class PackedRecords(GatheringPieces):
             return
         self._size = int(table[:, 1].sum(dtype=np.uint64))
         self._limit = 2 * self._size + _SLACK
-        self._blocks = [copy_strings(table, self._size)]
+        self._blocks = [_Held(copy_strings(table, self._size))]
 
     def place(self) -> Any:
         if self._reader is None:
             return [self._number, 0, 0, 0]
-        return [self._number, *self._reader.position, 0]
+        if not len(self._left):
+            return [self._number, *self._reader.position, 0]
+        return [self._number, *self._begin, self._given]
+
+    def stop(self) -> None:
+        if self._ahead is not None:
+            self._ahead.cancel()
 
     def close(self) -> None:
         if self._reader is not None:
             self._reader.close()
+        if self._ahead is not None:
+            self._ahead.close()
 
 
 def size_in_memory(files: TFRecordFiles) -> int:

@@ -114,16 +114,16 @@ def _deferred(cursor: Cursor) -> Exception | None:
     return None
 
 
-def _made(work: Callable[[Any], Iterable[Any]], drawn: Drawn) -> Drawn:
+def made(work: Callable[[Any], Iterable[Any]], drawn: Drawn) -> Drawn:
     """What is made of drawn elements, up to an error."""
     if drawn.last or drawn.error is not None:
         return drawn
-    made: list[Any] = []
+    found: list[Any] = []
     try:
-        made.extend(work(drawn.elements))
+        found.extend(work(drawn.elements))
     except Exception as error:
-        return drawn._replace(elements=made, error=error)
-    return drawn._replace(elements=made)
+        return drawn._replace(elements=found, error=error)
+    return drawn._replace(elements=found)
 
 
 class AheadCursor(GatheringPieces):
@@ -137,6 +137,7 @@ class AheadCursor(GatheringPieces):
         depth: The number of stages of the pass, where pieces have several elements: a position in
             the middle of a piece says whose it is.
         count: How many pieces to make ahead; None: one more than threads.
+        ahead: Starts what makes them, instead of Workers.
     """
 
     goes_on = True
@@ -150,14 +151,16 @@ class AheadCursor(GatheringPieces):
         *,
         depth: int = 0,
         count: int | None = None,
+        ahead: Callable[[], Any] | None = None,
     ) -> None:
         self._depth = depth
         self._below = below
         self._draw = draw
-        self._work = None if work is None else partial(_made, work)
+        self._work = None if work is None else partial(made, work)
         self._num_threads = num_threads
         self._count = count
-        self._ahead: Workers | None = None
+        self._make_ahead = ahead
+        self._ahead: Any = None
         # The positions before and after the last piece, how many of its elements were given, and
         # the others.
         self._before = self._piece = Drawn([], below.snapshot())
@@ -188,9 +191,7 @@ class AheadCursor(GatheringPieces):
         if self._ended:
             return False
         if self._ahead is None:  # once the first element is asked for
-            self._ahead = Workers(
-                self._draw, self._work, self._num_threads, self._count, owner=self
-            )
+            self._ahead = self._start()
         piece: Drawn = self._ahead.next()
         if piece.last:
             self._ended = True
@@ -198,6 +199,11 @@ class AheadCursor(GatheringPieces):
         self._before, self._piece = self._piece, piece._replace(elements=[])
         self._given, self._left = 0, piece.elements
         return True
+
+    def _start(self) -> Any:
+        if self._make_ahead is not None:
+            return self._make_ahead()
+        return Workers(self._draw, self._work, self._num_threads, self._count, owner=self)
 
     def place(self) -> Any:
         """The position of the source, or one before it and how many elements to drop there."""

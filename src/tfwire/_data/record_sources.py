@@ -6,6 +6,7 @@ import os
 import stat
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import suppress
+from copy import copy
 from itertools import chain
 from typing import Any
 
@@ -21,6 +22,7 @@ from tfwire._records.reading.damage import RecordPosition
 from tfwire._records.reading.options import make_options
 from tfwire._records.reading.publishing_markers import Markers
 from tfwire._records.reading.read_records import RecordIterator
+from tfwire._records.reading.records_ahead import RecordsAhead
 
 # Copying longer records costs more than a Python object for each.
 _COPIED_BYTES = 2048
@@ -40,6 +42,7 @@ class Records(Stage):
 
     spec = "string[]"
     _shares: tuple[tuple[int, int], ...] = ()  # which shard of the files this is, if any
+    _num_threads = 1  # that read plain files, one after the other
 
     def __init__(
         self,
@@ -55,12 +58,27 @@ class Records(Stage):
         self.seed = seed
         self.redraws = seed is not None
         self.options = options
+        self._epochs = [0]  # the number of the next one, shared by copies with other threads
+
+    @property
+    def next_epoch(self) -> int:
+        return self._epochs[0]
+
+    @next_epoch.setter
+    def next_epoch(self, epoch: int) -> None:
+        self._epochs[0] = epoch
 
     def with_options(self, **options: Any) -> Records:
         """The same files, read with other options."""
-        found = Records(self.paths, self.compression_type, self.cycle, self.seed, **options)
-        found._shares = self._shares
-        found.next_epoch = self.next_epoch
+        found = copy(self)
+        found.options = options
+        found._epochs = self._epochs.copy()
+        return found
+
+    def with_threads(self, num_threads: int) -> Records:
+        """The same files, read by this many threads, the caller's included."""
+        found = copy(self)
+        found._num_threads = num_threads
         return found
 
     def of_epoch(self, epoch: str) -> Records:
@@ -71,8 +89,11 @@ class Records(Stage):
         order = permuted(as_key(self.seed, epoch, "files"), len(order), order)
         for num_shards, index in self._shares:
             order = order[index::num_shards]
-        paths = [self.paths[number] for number in order]
-        return Records(paths, self.compression_type, self.cycle, **self.options)
+        found = copy(self)
+        found.paths = [self.paths[number] for number in order]
+        found.cycle = max(1, min(self.cycle, len(found.paths)))
+        found.seed = None
+        return found
 
     def open(self, epoch: str, at: Any = None) -> Cursor:
         files = self.of_epoch(epoch)
@@ -96,10 +117,21 @@ class Records(Stage):
         batches = parse_from(parser, self.paths[number:], options, RecordPosition(*position))
         return _Parsed(batches, number, given)
 
-    def reader(self, number: int, start: Any, markers: Markers) -> BatchReader:
+    def records_ahead(self, **how: Any) -> RecordsAhead | None:
+        """The threads that read ahead, for a pass that reads one file after the other."""
+        if self._num_threads <= 1:
+            return None
+        options = make_options(self.compression_type, **self.options)
+        return RecordsAhead(options, self._num_threads, **how)
+
+    def reader(
+        self, number: int, start: Any, markers: Markers, ahead: RecordsAhead | None
+    ) -> BatchReader:
         """A reader of one of the files."""
         options = make_options(self.compression_type, **self.options)
-        return BatchReader(self.paths[number], options, start=start, markers=markers)
+        return BatchReader(
+            self.paths[number], options, start=start, markers=markers, records_ahead=ahead
+        )
 
     def place_form(self) -> list[Any]:
         """The form of a place: a file's number, the record and the offset where to begin in it, and
@@ -148,14 +180,20 @@ class _File(GatheringElements):
         markers: As for BatchReader.
         number: The number of the file.
         at: The position to begin at, and how many records to skip there.
+        ahead: The threads that read it, if there are any.
     """
 
     def __init__(
-        self, stage: Records, markers: Markers, number: int, at: Sequence[int] = (0, 0, 0)
+        self,
+        stage: Records,
+        markers: Markers,
+        number: int,
+        at: Sequence[int] = (0, 0, 0),
+        ahead: RecordsAhead | None = None,
     ) -> None:
         *position, given = at
         self._number = number
-        self._reader = stage.reader(number, RecordPosition(*position), markers)
+        self._reader = stage.reader(number, RecordPosition(*position), markers, ahead)
         self._records = RecordIterator(self._reader)
         self._iterator = iter(self._records)
         self._ready: list[bytes] = []  # records that were read ahead
@@ -215,12 +253,13 @@ class _FilesInTurn(GatheringPieces):
         self._stage = stage
         self._markers = Markers()
         self._number, *place = state_or(at, stage.place_form(), [0, 0, 0, 0])
+        self._ahead = stage.records_ahead()
         self._file = self._open(place)
 
     def _open(self, place: Sequence[int] = (0, 0, 0)) -> _File | None:
         if self._number >= len(self._stage.paths):
             return None
-        return _File(self._stage, self._markers, self._number, place)
+        return _File(self._stage, self._markers, self._number, place, self._ahead)
 
     def piece(self, count: int) -> list[bytes] | None:
         if self._file is None:
@@ -230,7 +269,7 @@ class _FilesInTurn(GatheringPieces):
         return piece
 
     def _open_next(self) -> None:
-        self.close()
+        super().close()
         self._number += 1
         self._file = self._open()
 
@@ -246,6 +285,16 @@ class _FilesInTurn(GatheringPieces):
     def parts(self) -> Iterable[Cursor]:
         file = self._file
         return () if file is None else (file,)
+
+    def stop(self) -> None:
+        if self._ahead is not None:
+            self._ahead.cancel()
+        super().stop()
+
+    def close(self) -> None:
+        super().close()
+        if self._ahead is not None:
+            self._ahead.close()
 
 
 class _FileCycle(GatheringPieces):

@@ -20,7 +20,7 @@ from tfwire._data.stages import UNPLACED, Cursor, Derived, GatheringPieces, Stag
 from tfwire._data.state_checks import COUNT, INT64, check_state, state_or
 
 Array = np.ndarray[Any, Any]
-_ELEMENTS_PER_DRAW = 1024  # a snapshot of the source is kept for each time
+_ELEMENTS_PER_DRAW = 4096  # a snapshot of the source is kept for each time
 
 
 class Shuffle(Derived):

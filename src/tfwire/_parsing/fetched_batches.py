@@ -1,7 +1,9 @@
-"""Batches of records by number, which a pipeline of C fetches, verifies and parses."""
+"""Batches of records by number, which a pipeline of C fetches, verifies and parses; and of records
+in memory, which it parses."""
 
 from __future__ import annotations
 
+from collections import deque
 from collections.abc import Iterator, Sequence
 from contextlib import suppress
 from typing import Any, Protocol
@@ -10,6 +12,7 @@ import numpy as np
 
 from tfwire._base.aliases import Array
 from tfwire._base.native import ffi, lib
+from tfwire._base.strings import StringTable
 from tfwire._parsing.chunk_columns import rows_of_chunk
 from tfwire._parsing.failure import ParseFailure
 from tfwire._parsing.fields import Column
@@ -36,14 +39,15 @@ class FetchedBatches:
 
     Args:
         parser: A Parser.
-        table: The files.
+        table: The files; None: records are ordered that lie in memory.
         size: Records of a batch.
         num_threads: How many threads fetch and parse; 1: the caller's.
     """
 
     def __init__(
-        self, parser: Fetching, table: IndexedTable, size: int, num_threads: int = 1
+        self, parser: Fetching, table: IndexedTable | None, size: int, num_threads: int = 1
     ) -> None:
+        self._held: deque[StringTable] = deque()  # whose records are being parsed
         handles = [ffi.NULL if schema is None else schema.handle for schema in parser._schemas]
         sequence = lib.TFW_SEQUENCE if len(handles) == 2 else 0
         options = PipelineOptions(
@@ -52,19 +56,24 @@ class FetchedBatches:
             handles[-1] if sequence else ffi.NULL,
             batch_size=size,
             num_threads=num_threads,
-            flags=parser._flags | sequence,
-            indexed=table.native,
-            held=table,
+            flags=parser._flags | sequence | (lib.TFW_PIPELINE_GIVEN if table is None else 0),
+            indexed=() if table is None else table.native,
+            held=(table, self._held),
         )
         self._parser = parser
         self._size = size
         self._pipeline = NativePipeline((), options)
 
-    def order(self, numbers: Array) -> None:
-        """Orders records by their numbers. At most num_threads + 1 orders may be left to take."""
+    def order(self, records: Array | StringTable) -> None:
+        """Orders records by their numbers, or where they are in memory. At most num_threads + 1
+        orders may be left to take."""
         # A ValueError: a thread has found a record that is wrong, which ``take`` will say.
         with suppress(ValueError):
-            sent = self._pipeline.fetch(numbers)
+            if isinstance(records, StringTable):
+                self._held.append(records)
+                sent = self._pipeline.give(np.ascontiguousarray(records.table))
+            else:
+                sent = self._pipeline.fetch(records)
             assert sent, "fewer orders than there is space for"
 
     def take(self, count: int) -> list[Any] | None:
@@ -78,6 +87,8 @@ class FetchedBatches:
         chunk = self._pipeline.next()
         if not isinstance(chunk, Chunk) or chunk.num_records != count:
             return None
+        if self._held:
+            self._held.popleft()
         try:
             rows = rows_of_chunk(chunk, self._parser._schemas)
             return list(self._parser._batches(rows.parts, count, self._size))

@@ -158,6 +158,7 @@ static void records_by_number_at_the_edges(void) {
             const int64_t number = (int64_t)EDGES[i], first = 0;
             CHECK_EQ(TFW_E_ARGUMENT, tfw_pipeline_fetch(p, &number, 1, NULL));
             CHECK_EQ(TFW_E_ARGUMENT, tfw_pipeline_fetch(p, NULL, 0, NULL));
+            CHECK_EQ(TFW_E_ARGUMENT, tfw_pipeline_give(p, NULL, (size_t)EDGES[i], NULL));
             CHECK_EQ(TFW_E_ARGUMENT, tfw_pipeline_add(p, &path, 1, NULL));
             CHECK_EQ(EDGES[i] != 0 ? TFW_OK : TFW_E_ARGUMENT,
                      tfw_pipeline_fetch(p, &first, 1, NULL));

@@ -65,9 +65,43 @@ static void damaged_records(void) {
     }
 }
 
+/* Records that lie anywhere in memory. */
+static void given_records(void) {
+    for (int sequence = 0; sequence < 2; sequence++) {
+        library l = some_files(sequence != 0);
+        l.parses = l.gives = true;
+        ask(&l, 11, 2000);
+        check_orders(&l);
+        library_free(&l);
+    }
+}
+
+static void given_to_another_pipeline(void) {
+    library l = some_files(false);
+    table t = table_new(false);
+    const tfw_span none = {0, 0};
+    tfw_pipeline *p = pipeline_over(&l, &t, 1);
+    CHECK_EQ(TFW_E_ARGUMENT, tfw_pipeline_give(p, &none, 1, NULL));
+    tfw_pipeline_free(p);
+    l.parses = l.gives = true;
+    p = pipeline_over(&l, &t, 1);
+    CHECK_EQ(TFW_E_ARGUMENT, tfw_pipeline_give(p, &none, 0, NULL));
+    CHECK_EQ(TFW_E_ARGUMENT, tfw_pipeline_give(p, &none, SIZE_MAX, NULL));
+    CHECK_EQ(TFW_E_ARGUMENT, tfw_pipeline_fetch(p, l.numbers, 1, NULL));
+    CHECK_EQ(TFW_E_ARGUMENT, tfw_pipeline_add(p, NULL, 0, NULL));
+    CHECK_EQ(TFW_E_ARGUMENT, tfw_pipeline_push(p, NULL, 0, NULL));
+    for (size_t i = 0; i < 3; i++) {
+        CHECK_EQ(TFW_OK, tfw_pipeline_give(p, &none, 1, NULL));
+    }
+    CHECK_EQ(TFW_NEED_SPACE, tfw_pipeline_give(p, &none, 1, NULL));
+    tfw_pipeline_free(p);
+    table_free(&t);
+    library_free(&l);
+}
+
 /* A message that does not fit ends an order as damage does. */
-static void misfits(void) {
-    library l = {.parses = true};
+static void misfits_of(bool gives) {
+    library l = {.parses = true, .gives = gives};
     file f = file_of_examples(1, 50, false);
     file_append_record(&f, "no message", 10);
     library_add(&l, f);
@@ -77,6 +111,11 @@ static void misfits(void) {
         check_orders(&l);
     }
     library_free(&l);
+}
+
+static void misfits(void) {
+    misfits_of(false);
+    misfits_of(true);
 }
 
 static void files_that_were_cut(void) {
@@ -303,6 +342,8 @@ int main(void) {
     RUN(any_order_of_any_records);
     RUN(sequences);
     RUN(long_records);
+    RUN(given_records);
+    RUN(given_to_another_pipeline);
     RUN(damaged_records);
     RUN(misfits);
     RUN(files_that_were_cut);

@@ -54,6 +54,8 @@ class BatchReader:
         markers: Finds half-published sets of files, to warn about them; None: no warning.
         num_threads: How many threads read a plain file, the caller's included, and how many
             compressed files of a list are inflated at a time.
+        records_ahead: Threads that read plain files for several readers, one after the other.
+            Whoever has made them ends them.
         inputs: The files, as ``input_paths`` gives them, instead of paths.
 
     Attributes:
@@ -73,6 +75,7 @@ class BatchReader:
         start: RecordPosition | None = None,
         markers: Markers | None = None,
         num_threads: int = 1,
+        records_ahead: RecordsAhead | None = None,
         storage_options: Mapping[str, Any] | None = None,
         inputs: Iterator[Any] | None = None,
     ) -> None:
@@ -85,7 +88,8 @@ class BatchReader:
         if num_threads > 1 and self._options.compression and isinstance(paths, (list, tuple)):
             self._ahead = FilesAhead(list(self._paths), self._options.compression, num_threads)
             self._paths = self._ahead
-        self._records_ahead = RecordsAhead(options, num_threads) if num_threads > 1 else None
+        self._own_ahead = RecordsAhead(options, num_threads) if num_threads > 1 else None
+        self._records_ahead = records_ahead or self._own_ahead
         self._markers = markers
         self._opened: Any = None  # the path of the file
         self._file: RecordFile | None = None
@@ -234,8 +238,8 @@ class BatchReader:
     def interrupt(self) -> None:
         """Wakes a thread that waits for a pipe: it gets ValueError. Close the reader after this."""
         self._interrupted = True
-        if self._records_ahead is not None:
-            self._records_ahead.cancel()
+        if self._own_ahead is not None:
+            self._own_ahead.cancel()
         source = self._source
         if source is not None:
             source.interrupt()
@@ -249,8 +253,8 @@ class BatchReader:
         self._closed = True
         if self._ahead is not None:
             self._ahead.close()
-        if self._records_ahead is not None:
-            self._records_ahead.close()
+        if self._own_ahead is not None:
+            self._own_ahead.close()
         self._finish_file()
         if isinstance(self._opened, ObjectPath):
             self._opened.forget_following()

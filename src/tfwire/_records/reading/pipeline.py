@@ -54,7 +54,7 @@ class PipelineOptions(NamedTuple):
         context, lists: ``tfw_schema *`` to parse by, which the pipeline and its chunks share:
             they may be freed at any time.
         indexed: ``tfw_indexed_file[]`` for ``fetch``, instead of paths.
-        held: What owns what ``indexed`` points to.
+        held: What owns what ``indexed``, or ``give``, points to.
     """
 
     mode: int
@@ -168,6 +168,19 @@ class NativePipeline:
         if native is None:
             raise RuntimeError("the pipeline is closed")
         status = lib.tfw_pipeline_fetch(native, memory, len(memory), self._error)
+        return check(status, self._error) == int(lib.TFW_OK)
+
+    def give(self, spans: Array) -> bool:
+        """As ``fetch``, with TFW_PIPELINE_GIVEN: orders records in memory.
+
+        Args:
+            spans: uint64 of shape (n, 2), contiguous: the address and the length of each. Hold
+                their memory until the chunk came.
+        """
+        native, memory = self._native, ffi.from_buffer("tfw_span[]", spans)
+        if native is None:
+            raise RuntimeError("the pipeline is closed")
+        status = lib.tfw_pipeline_give(native, memory, len(spans), self._error)
         return check(status, self._error) == int(lib.TFW_OK)
 
     def _check(self, status: int) -> int:

@@ -27,13 +27,17 @@ class RecordsAhead:
     Args:
         options: How to read the files.
         num_threads: How many threads read them, the caller's included.
+        range_bytes: What each reads at a time; 0: as is best where records become objects.
+
+    Attributes:
+        chunk: The records that were read last; hold it to keep them.
     """
 
-    def __init__(self, options: ReadOptions, num_threads: int) -> None:
+    def __init__(self, options: ReadOptions, num_threads: int, range_bytes: int = 0) -> None:
         self._options = PipelineOptions(
             lib.TFW_PIPELINE_SPANS,
             max_record_size=options.max_record_size,
-            range_bytes=_AT_A_TIME,
+            range_bytes=range_bytes or _AT_A_TIME,
             num_threads=num_threads,
             flags=lib.TFW_PIPELINE_NO_DATA_CRC if options.flags & lib.TFW_NO_DATA_CRC else 0,
         )
@@ -41,7 +45,7 @@ class RecordsAhead:
         self._pipeline: NativePipeline | None = None
         self._file = -1  # number of the last one
         self._to_seek = False  # the pipeline has stopped
-        self._chunk: Chunk | None = None
+        self.chunk: Chunk | None = None
         self._left = new_struct("tfw_batch")  # records of the chunk
 
     def begin(self, path: Path, position: RecordPosition) -> None:
@@ -71,12 +75,12 @@ class RecordsAhead:
         if os.getpid() != self._pid:
             return False
         assert self._pipeline is not None
-        self._chunk = None  # its memory serves the next
+        self.chunk = None  # its memory serves the next
         found = self._pipeline.next()
         if not isinstance(found, Chunk):
             self._to_seek = isinstance(found, Stop)
             return False
-        self._chunk, left, info = found, self._left, found.info
+        self.chunk, left, info = found, self._left, found.info
         begin = info.begin.offset + lib.TFW_HEADER_SIZE
         left.data, left.data_len, left.spans = info.data, info.data_len, info.spans
         left.count, left.first_record, left.numbers = info.records, info.begin.record, ffi.NULL
@@ -93,6 +97,6 @@ class RecordsAhead:
     def close(self) -> None:
         """Ends the threads."""
         self._left.count = 0
-        self._chunk = None
+        self.chunk = None
         if self._pipeline is not None:
             self._pipeline.close()
