@@ -207,8 +207,8 @@ class BaseParser(FileParser[Batch], Generic[Batch, Single]):
             on_parse_error: What to do at a record that does not fit: "raise", or "skip": leave it
                 out, note it and warn at the end.
             num_threads: This many threads read and parse, the caller's included: ahead, one to four
-                mebibytes each. Of a list of compressed files this many are inflated at a time, as by
-                ``read_records``. The batches are the same.
+                mebibytes each. Of a list of compressed files this many are inflated at a time, as
+                by ``read_records``. The batches are the same.
             drop_remainder: Leave out an incomplete last batch.
             receipt: Fingerprint the records, for the iterator's ``receipt``.
             max_record_size: Longer records are damage; None: no limit.
