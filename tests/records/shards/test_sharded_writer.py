@@ -405,6 +405,15 @@ def test_where_too_few_threads_can_start_it_writes_with_fewer(tmp_path, monkeypa
     assert 100_000 + len(RECORDS) == len(list(tfw.read_records(writer.paths)))
 
 
+def test_there_are_no_more_threads_than_files(tmp_path):
+    before = threading.active_count()
+    with ShardedWriter(tmp_path / "{shard}", shard_size=200, num_threads=10**9) as writer:
+        writer.write_many(RECORDS)
+        started = threading.active_count() - before
+    assert 1 < started <= len(writer.paths)
+    assert filled_in_turn(RECORDS, 200) == contents(writer)
+
+
 def test_no_call_runs_after_any_number_of_interrupts():
     """C encodes in the calls, from memory that is freed after them."""
     threads, seen, running = ShardThreads(2), [], []

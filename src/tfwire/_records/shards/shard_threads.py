@@ -17,12 +17,12 @@ class ShardThreads:
     thread, in the order of submission. After a task that failed, no further task is begun.
 
     Args:
-        count: The number of threads, which start when they are needed; with 1, or where the system
-            lets none start, ``submit`` runs the task itself.
+        count: The number of threads, which start with the files for them; with 1, or where the
+            system lets none start, ``submit`` runs the task itself.
     """
 
     def __init__(self, count: int) -> None:
-        self._to_start = count if count > 1 else 0
+        self._most = count if count > 1 else 0
         self._starting = Lock()  # threads may share a writer
         self._pools: list[ThreadPoolExecutor] = []  # of a thread each
         self._free: list[Semaphore] = []
@@ -34,7 +34,7 @@ class ShardThreads:
         Raises:
             Exception: Raised by this task or an earlier one.
         """
-        self._begin()
+        self._begin(number + 1)
         if not self._pools:
             task(*arguments)
             return
@@ -49,7 +49,7 @@ class ShardThreads:
         Raises:
             Exception: Raised by a task, or a call.
         """
-        self._begin()
+        self._begin(count)
         if not self._pools:
             self._call(function, range(count))
             return
@@ -124,19 +124,19 @@ class ShardThreads:
             error = RuntimeError("writing was interrupted")
         self._failure = copied(error, traceback=False)
 
-    def _begin(self) -> None:
+    def _begin(self, num_files: int) -> None:
+        """Starts a thread for each file, as far as there may be so many."""
         self._check()
         with self._starting:
-            while self._to_start:
+            while len(self._pools) < min(num_files, self._most):
                 pool = ThreadPoolExecutor(1, "tfwire-shard")
                 try:
                     pool.submit(int)
                 except RuntimeError:  # at a limit of the system: go on with fewer
-                    self._to_start = 0
+                    self._most = len(self._pools)
                     return
                 self._free.append(Semaphore(_MAX_TASKS))
                 self._pools.append(pool)
-                self._to_start -= 1
 
     def _check(self) -> None:
         if self._failure is not None:
