@@ -386,6 +386,35 @@ static void files_are_added(void) {
     fileset_free(&set);
 }
 
+/* What is kept comes after the end, not instead of it, also the second time. */
+static void every_end_is_told(void) {
+    fileset set = two_files(5);
+    table t = table_new(false);
+    const wanted w = {.batch_size = 4, .flags = TFW_PIPELINE_KEEP_REST, .added_from = 1};
+    for (uint32_t threads = 1; threads < 4; threads++) {
+        tfw_pipeline *p = pipeline_of(&set, &w, &t, threads, 100);
+        tfw_chunk *chunk;
+        tfw_chunk_info info = {.size = sizeof info};
+        uint64_t rows = 0;
+        for (uint64_t end = 1; end < 3; end++) {
+            while (tfw_pipeline_next(p, -1, &chunk, NULL) == TFW_OK) {
+                tfw_chunk_get(chunk, &info);
+                rows += info.records;
+                tfw_chunk_release(chunk);
+            }
+            CHECK_EQ(4 * end, rows);
+            if (end == 1) {
+                CHECK_EQ(TFW_OK, tfw_pipeline_add(p, (const char *const *)set.paths + 1, 1, NULL));
+            }
+        }
+        CHECK_EQ(TFW_OK, tfw_pipeline_next(p, -1, &chunk, NULL));
+        tfw_chunk_release(chunk);
+        tfw_pipeline_free(p);
+    }
+    table_free(&t);
+    fileset_free(&set);
+}
+
 static void absence_is_noted(void) {
     fileset set = {0};
     wanted w = parse_3;
@@ -415,6 +444,7 @@ int main(void) {
     RUN(numbers_go_on_as_they_are_said);
     RUN(a_file_that_is_missing);
     RUN(files_are_added);
+    RUN(every_end_is_told);
     RUN(absence_is_noted);
     return check_report("pipeline");
 }
