@@ -170,30 +170,6 @@ int tfwi_columns_prepare(tfw_columns *columns, size_t count, tfw_error *error) {
     return TFW_OK;
 }
 
-/* What count will be for that many records, if they are like those held, which have it now; an
- * eighth more, since records vary. 0: too many to ask for. */
-static uint64_t scaled(const tfw_columns *columns, uint64_t count, uint64_t records) {
-    const double each = (double)count / (double)columns->records;
-    const double wanted = each * (double)records * 1.125;
-    return wanted < (double)(SIZE_MAX / 64) ? (uint64_t)wanted : 0;
-}
-
-enum { WORTHWHILE = 1 << 22 }; /* bytes; moving smaller arrays costs little */
-
-void tfwi_columns_expect(tfw_columns *columns, uint64_t records) {
-    for (size_t i = 0; i < columns->schema->count && columns->records != 0; i++) {
-        tfwi_column *column = &columns->columns[i];
-        tfw_column held;
-        if (column->bound || tfw_columns_peek(columns, i, &held, NULL) != TFW_OK) {
-            continue;
-        }
-        const uint64_t size = scaled(columns, held.byte_count, records);
-        if (size >= WORTHWHILE) {
-            (void)TFWI_RESERVE(column->values, size);
-        }
-    }
-}
-
 /* ---- Records of other columns --------------------------------------------------------------- */
 
 /* What some records have in a column: which cells, values and bytes. */

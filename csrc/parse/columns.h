@@ -83,10 +83,6 @@ typedef struct tfwi_column_memory {
 void tfwi_columns_exchange(tfw_columns *columns, size_t feature, tfwi_column_memory *memory);
 void tfwi_column_memory_free(tfwi_column_memory *memory);
 
-/* Makes room for that many records like those held, where memory allows. For callers that know how
- * many will come: an array that grows by doubling is moved again and again. */
-void tfwi_columns_expect(tfw_columns *columns, uint64_t records);
-
 /* Writes every grown column to out, as tfw_columns_peek; zeros for bound ones. After this
  * tfw_columns_take cannot fail. */
 int tfwi_columns_peek_all(tfw_columns *columns, tfw_column *out_columns, tfw_error *error);

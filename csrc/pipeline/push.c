@@ -223,12 +223,12 @@ void tfwi_push_parse(tfw_pipeline *p, tfwi_range *r, size_t end) {
 
 /* ---- One thread ----------------------------------------------------------------------------- */
 
-/* Goes on in the block of the last rows of the rest, if it holds nothing else. */
+/* Goes on in the block of the last rows of the rest, if these are all that it holds. (What is left
+ * of a block after a delivery does not begin with its first row.) */
 static void take_back(tfw_pipeline *p, tfwi_range *r) {
     const tfwi_piece *last = p->rest.count != 0 ? &p->rest.of[p->rest.count - 1] : NULL;
     if (last != NULL && last->first == 0 && last->end == last->block->rows &&
-        last->end < p->batch_size && !last->block->is_lent &&
-        last->block->offsets.count == last->block->rows) {
+        last->end < p->batch_size && last->block->offsets.count == last->block->rows) {
         p->rest_rows -= last->end;
         p->rest.count--;
         r->block = last->block;

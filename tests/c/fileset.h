@@ -50,6 +50,18 @@ static inline void fileset_free(fileset *set) {
     *set = (fileset){0};
 }
 
+/* Every so many records, the first among them, do not fit the schema. */
+static inline file file_with_misfits(uint64_t seed, size_t count, size_t each) {
+    file f = {0};
+    uint64_t state = 2 * seed + 1;
+    for (size_t i = 0; i < count; i++) {
+        blob message = i % each == 0 ? EXAMPLE(entry("n", FLOATS(1))) : example_of(&state, i);
+        file_append_record(&f, message.data, message.len);
+        blobs_free();
+    }
+    return f;
+}
+
 /* Two files of so many examples each. */
 static inline fileset two_files(size_t count) {
     fileset set = {0};

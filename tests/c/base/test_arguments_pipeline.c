@@ -9,11 +9,13 @@ static void check_pushes(tfw_pipeline *p, size_t edge) {
     const uint8_t data[64] = {0};
     const uint64_t numbers[] = {EDGES[edge], 1};
     const tfw_span spans[] = {{12, 0}, {EDGES[edge], EDGES[edge]}, {28, 1}, {28, EDGES[edge]}};
+    const tfw_span spans_in_order[] = {{12, 0}, {28, 0}};
+    const uint64_t falling[] = {1, 1};
     const uint8_t *misfit = data;
     uint64_t len = 1;
     const tfw_batch usual = {.size = sizeof usual, .data = data, .data_len = sizeof data,
                              .spans = spans, .count = 1};
-    tfw_batch b[7];
+    tfw_batch b[10];
     for (size_t i = 0; i < COUNT(b); i++) {
         b[i] = usual;
     }
@@ -26,12 +28,20 @@ static void check_pushes(tfw_pipeline *p, size_t edge) {
     b[5].count = 2;
     b[5].numbers = numbers;
     b[6].data_len = 15;
+    b[7].count = UINT64_MAX;
+    b[8].data_len = UINT64_MAX;
+    b[9].count = 2;
+    b[9].spans = spans_in_order;
+    b[9].numbers = falling;
     CHECK_EQ(TFW_E_ARGUMENT, tfw_pipeline_push(p, NULL, 0, NULL));
     for (size_t i = 0; i < COUNT(b); i++) {
         const int status = tfw_pipeline_push(p, &b[i], EDGES[edge], NULL);
         CHECK(status == TFW_OK || status == TFW_NEED_SPACE || status == TFW_E_ARGUMENT);
         CHECK(i < 5 || status == TFW_E_ARGUMENT);
     }
+    const tfw_batch none = {.size = sizeof none, .numbers = numbers};
+    const int empty = tfw_pipeline_push(p, &none, 0, NULL);
+    CHECK(empty == TFW_OK || empty == TFW_E_ARGUMENT);
     tfw_pipeline_misfit(p, &misfit, &len);
     CHECK(len <= sizeof data);
 }
@@ -83,6 +93,62 @@ static void pipelines_at_the_edges(void) {
     }
     tfw_chunk_release(NULL);
     tfw_hold_release(NULL);
+    table_close(&t);
+}
+
+/* Each is refused for one reason alone. */
+static void pipelines_that_are_refused(void) {
+    static const int64_t offsets[2] = {0, FRAMED};
+    const tfw_indexed_file file = {offsets, 1, NULL, -1, 0}, reserved = {offsets, 1, NULL, -1, 1};
+    const tfw_indexed_file many[2] = {{offsets, INT32_MAX, NULL, -1, 0},
+                                      {offsets, UINT64_MAX, NULL, -1, 0}};
+    const char *path = "none";
+    table t;
+    tfw_pipeline *p;
+    table_open(&t);
+    const tfw_pipeline_options parse = {.size = sizeof parse, .context = t.schema, .batch_size = 1,
+                                        .num_threads = 1};
+    const tfw_pipeline_options spans = {.size = sizeof spans, .num_threads = 1,
+                                        .mode = TFW_PIPELINE_SPANS};
+    tfw_pipeline_options o[22];
+    for (size_t i = 0; i < COUNT(o); i++) {
+        o[i] = i < 10 ? parse : spans;
+    }
+    o[0].batch_size = 0;
+    o[1].batch_size = UINT64_MAX;
+    o[2].context = NULL;
+    o[3].lists = t.list_schema;
+    o[4].num_threads = 1025;
+    o[5].start.record = UINT64_MAX;
+    o[6].start.offset = UINT64_MAX;
+    o[7].range_bytes = UINT64_MAX;
+    o[8].path_count = UINT64_MAX;
+    o[9].flags = TFW_SEQUENCE;
+    o[9].context = NULL;
+    o[10].context = t.schema;
+    o[11].lists = t.list_schema;
+    o[12].batch_size = 1;
+    o[13].flags = TFW_SINGLE;
+    o[14].flags = TFW_PIPELINE_TALLY;
+    for (size_t i = 15; i < COUNT(o); i++) {
+        o[i].indexed = &file;
+        o[i].indexed_count = 1;
+    }
+    o[15].paths = &path;
+    o[15].path_count = 1;
+    o[16].indexed_count = UINT64_MAX;
+    o[17].mode = TFW_PIPELINE_VERIFY;
+    o[18].flags = TFW_PIPELINE_NO_DATA_CRC;
+    o[19].indexed = &reserved;
+    o[20].indexed = many;
+    o[20].indexed_count = 2;
+    o[21].flags = TFW_PIPELINE_KEEP_REST;
+    for (size_t i = 0; i < COUNT(o); i++) {
+        CHECK_EQ(TFW_E_ARGUMENT, tfw_pipeline_create(&o[i], &p, NULL));
+        CHECK(p == NULL);
+    }
+    CHECK_EQ(TFW_OK, tfw_pipeline_create(&parse, &p, NULL));
+    tfw_pipeline_free(p);
     table_close(&t);
 }
 
@@ -159,6 +225,7 @@ static void records_by_number_at_the_edges(void) {
             CHECK_EQ(TFW_E_ARGUMENT, tfw_pipeline_fetch(p, &number, 1, NULL));
             CHECK_EQ(TFW_E_ARGUMENT, tfw_pipeline_fetch(p, NULL, 0, NULL));
             CHECK_EQ(TFW_E_ARGUMENT, tfw_pipeline_give(p, NULL, (size_t)EDGES[i], NULL));
+            CHECK_EQ(TFW_E_ARGUMENT, tfw_pipeline_fetch(p, NULL, SIZE_MAX, NULL));
             CHECK_EQ(TFW_E_ARGUMENT, tfw_pipeline_add(p, &path, 1, NULL));
             CHECK_EQ(EDGES[i] != 0 ? TFW_OK : TFW_E_ARGUMENT,
                      tfw_pipeline_fetch(p, &first, 1, NULL));
@@ -179,7 +246,9 @@ static void encoders_at_the_edges(void) {
     int64_t offsets[3];
     tfw_encoder *e;
     tfw_chunk *chunk;
+    const tfw_encoder_options crowd = {.size = sizeof crowd, .num_threads = 1025};
     CHECK_EQ(TFW_E_ARGUMENT, tfw_encoder_create(NULL, &e, NULL));
+    CHECK_EQ(TFW_E_ARGUMENT, tfw_encoder_create(&crowd, &e, NULL));
     FOR_EDGES(i) {
         const tfw_encoder_options usual = {.size = sizeof usual, .num_threads = 1};
         tfw_encoder_options o[4] = {usual, usual, usual, usual};
@@ -224,6 +293,7 @@ static void encoders_at_the_edges(void) {
 int main(void) {
     RUN(records_by_number_at_the_edges);
     RUN(pipelines_at_the_edges);
+    RUN(pipelines_that_are_refused);
     RUN(chunks_at_the_edges);
     RUN(encoders_at_the_edges);
     return check_report("arguments of pipelines");

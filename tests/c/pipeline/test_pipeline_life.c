@@ -264,16 +264,18 @@ static void fail_request(const tfw_pipeline_options *options, long number) {
 static void without_memory(void) {
     fileset set = two_files(MANY);
     table t = table_new(false);
-    const uint64_t sizes[] = {300, 100000};
+    const uint64_t sizes[] = {300, 100000, 300}, batches[] = {50, 50, 8};
     tfwi_test_pread = odd_pread;
     odd_source(-1, -1);
     for (uint32_t threads = 1; threads < 4; threads++) {
-        for (long i = 0; i < 200; i += threads) {
+        for (long i = 0; i < 600; i += threads) {
+            const size_t kind = (size_t)i / threads % 3;
             const tfw_pipeline_options options = {
                 .size = sizeof options, .paths = (const char *const *)set.paths, .path_count = 2,
-                .context = t.schema, .batch_size = 50, .range_bytes = sizes[i / threads % 2],
-                .num_threads = threads};
-            fail_request(&options, i);
+                .context = t.schema, .batch_size = batches[kind], .range_bytes = sizes[kind],
+                .num_threads = threads,
+                .flags = TFW_PIPELINE_NOTE_ABSENT | TFW_PIPELINE_POSITIONS};
+            fail_request(&options, i / 3);
         }
     }
     table_free(&t);

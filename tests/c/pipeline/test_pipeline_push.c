@@ -202,17 +202,6 @@ static void check_pushing(fileset *set, wanted w, unsigned handed, size_t most_t
     delivered_free(&expected);
 }
 
-static file file_with_misfits(uint64_t seed, size_t count, size_t each) {
-    file f = {0};
-    uint64_t state = 2 * seed + 1;
-    for (size_t i = 0; i < count; i++) {
-        blob message = i % each == 0 ? EXAMPLE(entry("n", FLOATS(1))) : example_of(&state, i);
-        file_append_record(&f, message.data, message.len);
-        blobs_free();
-    }
-    return f;
-}
-
 static const unsigned choices[] = {ALL_FILES, 0x3f, 0x2a, 0x15, 0x06, 0x20, 0x01, 0};
 static const wanted keeping = {.batch_size = 7, .flags = TFW_PIPELINE_KEEP_REST};
 
@@ -280,115 +269,10 @@ static void damage_in_between(void) {
     fileset_free(&set);
 }
 
-/* ---- Arguments ------------------------------------------------------------------------------ */
-
-static int push_one(tfw_pipeline *p, const file *f, uint64_t record, uint64_t number, uint64_t at) {
-    const uint64_t begin = file_begin(f, (size_t)record);
-    const tfw_span span = {begin + TFW_HEADER_SIZE, f->ends[record] - begin - 16};
-    const tfw_batch batch = {.size = sizeof batch, .data = f->data, .data_len = f->len,
-                             .spans = &span, .count = 1, .offset = at, .first_record = number};
-    return tfw_pipeline_push(p, &batch, 0, NULL);
-}
-
-/* All rows that come before the end, and what was kept. */
-static uint64_t take_rows(tfw_pipeline *p) {
-    uint64_t rows = 0;
-    tfw_chunk *chunk;
-    for (size_t ends = 0; ends < 2;) {
-        const int status = tfw_pipeline_next(p, -1, &chunk, NULL);
-        CHECK(status == TFW_OK || status == TFW_END);
-        if (status == TFW_OK) {
-            tfw_chunk_info info = {.size = sizeof info};
-            tfw_chunk_get(chunk, &info);
-            rows += info.records;
-            tfw_chunk_release(chunk);
-        }
-        ends += status != TFW_OK;
-    }
-    return rows;
-}
-
-/* Two records that are said to have one number. */
-static int push_twice(tfw_pipeline *p, const file *f) {
-    const uint64_t numbers[] = {5, 5};
-    const tfw_span spans[] = {{TFW_HEADER_SIZE, f->ends[0] - 16},
-                              {f->ends[0] + TFW_HEADER_SIZE, f->ends[1] - f->ends[0] - 16}};
-    const tfw_batch batch = {.size = sizeof batch, .data = f->data, .data_len = f->len,
-                             .spans = spans, .count = 2, .numbers = numbers};
-    return tfw_pipeline_push(p, &batch, 0, NULL);
-}
-
-static void pushing_only_goes_on(void) {
-    fileset set = {0}, none = {0};
-    table t = table_new(false);
-    fileset_add(&set, file_of_examples(1, 30, false));
-    const file *f = &set.files[0];
-    for (uint32_t threads = 1; threads < 4; threads++) {
-        tfw_pipeline *p = pipeline_of(&none, &keeping, &t, threads, 500);
-        CHECK_EQ(TFW_E_ARGUMENT, push_twice(p, f));
-        CHECK_EQ(TFW_OK, push_one(p, f, 3, 3, 0));
-        CHECK_EQ(TFW_E_ARGUMENT, push_one(p, f, 3, 3, 0));
-        CHECK_EQ(TFW_E_ARGUMENT, push_one(p, f, 4, 2, 0));
-        CHECK_EQ(TFW_OK, push_one(p, f, 2, 4, f->len));
-        CHECK_EQ(2, take_rows(p));
-        CHECK_EQ(TFW_E_ARGUMENT, push_one(p, f, 9, 9, 0));
-        CHECK_EQ(TFW_OK, push_one(p, f, 9, 9, f->len));
-        CHECK_EQ(TFW_OK, tfw_pipeline_add(p, (const char *const *)set.paths, 1, NULL));
-        CHECK_EQ(TFW_E_ARGUMENT, push_one(p, f, 10, 10, f->len));
-        CHECK_EQ(31, take_rows(p));
-        tfw_pipeline_cancel(p);
-        CHECK_EQ(TFW_E_ARGUMENT, push_one(p, f, 11, 40, 2 * f->len));
-        tfw_pipeline_free(p);
-    }
-    const wanted verify = {.mode = TFW_PIPELINE_VERIFY};
-    tfw_pipeline *p = pipeline_of(&none, &verify, &t, 1, 0);
-    CHECK_EQ(TFW_E_ARGUMENT, push_one(p, f, 0, 0, 0));
-    tfw_pipeline_free(p);
-    table_free(&t);
-    fileset_free(&set);
-}
-
-/* Whichever request for memory fails, what was taken is right. */
-static void without_memory(void) {
-    fileset set = {0}, none = {0};
-    table t = table_new(false);
-    fileset_add(&set, file_of_examples(1, 30, false));
-    const file *f = &set.files[0];
-    for (uint32_t threads = 1; threads < 3; threads++) {
-        for (long i = 0; i < 120; i++) {
-            tfw_pipeline *p = pipeline_of(&none, &keeping, &t, threads, 500);
-            tfw_chunk *chunk = NULL;
-            uint64_t pushed = 0, rows = 0;
-            int status = TFW_OK;
-            tfwi_test_fail_allocation = i;
-            while (status >= 0 && (pushed < 30 || status != TFW_END)) {
-                status = pushed < 30 ? push_one(p, f, pushed, pushed, 0) : TFW_NEED_SPACE;
-                pushed += status == TFW_OK;
-                status = status == TFW_NEED_SPACE ? tfw_pipeline_next(p, -1, &chunk, NULL) : status;
-                if (status == TFW_OK && chunk != NULL) {
-                    tfw_chunk_info info = {.size = sizeof info};
-                    tfw_chunk_get(chunk, &info);
-                    rows += info.records;
-                    tfw_chunk_release(chunk);
-                }
-                chunk = NULL;
-            }
-            CHECK(status == TFW_E_MEMORY || (status == TFW_END && rows == 28));
-            CHECK(rows % 7 == 0);
-            tfwi_test_fail_allocation = -1;
-            tfw_pipeline_free(p);
-        }
-    }
-    table_free(&t);
-    fileset_free(&set);
-}
-
 int main(void) {
     RUN(files_that_somebody_else_reads);
     RUN(sequences_that_somebody_else_reads);
     RUN(misfits_in_what_is_pushed);
     RUN(damage_in_between);
-    RUN(pushing_only_goes_on);
-    RUN(without_memory);
     return check_report("records that are pushed");
 }
