@@ -10,6 +10,7 @@ from tfwire._base.aliases import Array, Compression
 from tfwire._base.native import DAMAGE_REASONS, check, ffi, lib, new_error
 from tfwire._base.parallel_map import Check, never_stopped
 from tfwire._records.files.byte_sources import FileSource
+from tfwire._records.files.formats import ends_of_file
 from tfwire._records.files.paths import Path
 from tfwire._records.frames import FRAME
 from tfwire._records.reading.batch_reader import BatchReader
@@ -91,7 +92,7 @@ def offsets_in_file(
         found, status = walk.step(offsets[:-1], count)
         if status in DAMAGE_REASONS:
             walk.error.record += count
-            raise reading.record_error(status, walk.error)
+            raise reading.record_error(status, walk.error, ends_of_file(source.fd))
         count += found
     offsets[count] = size
     offsets.resize(count + 1, refcheck=False)

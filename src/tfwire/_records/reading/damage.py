@@ -13,6 +13,7 @@ from tfwire._base.aliases import Compression
 from tfwire._base.errors import DataLossError, public
 from tfwire._base.native import DAMAGE_REASONS, damaged_record_error, ffi, lib
 from tfwire._base.text import show_path
+from tfwire._records.files.formats import Format, inflated, other_format
 from tfwire._records.files.inflate import StreamDamage
 from tfwire._records.files.paths import Path
 from tfwire._records.files.urls import INDEX_SUFFIX
@@ -220,9 +221,23 @@ class Reading(NamedTuple):
     compression: Compression | Literal["auto"]
     auto: bool
 
-    def record_error(self, status: int, error: Any) -> DataLossError:
-        """The error for a damaged record that a native function found."""
+    def record_error(
+        self, status: int, error: Any, ends: tuple[bytes, bytes] = (b"", b"")
+    ) -> DataLossError:
+        """The error for a damaged record that a native function found.
+
+        Args:
+            status, error: What it reported.
+            ends: The first and the last bytes of the file, as far as they are at hand.
+        """
         found = damaged_record_error(status, error, self.path)
+        other = self._other_format(*ends) if error.offset == 0 else None
+        if other is not None:
+            where = f"{display_name(self.path)}: record 0 at byte 0"
+            looks = f"{where}: not a TFRecord file? it begins like {other.name}"
+            found.args = (f"{looks}; {other.advice}" if other.advice else looks,)
+        if other is not None and other.advice:
+            return found
         if not self.compression and status == lib.TFW_E_LENGTH_CRC and found.offset == 0:
             name = os.fsdecode(self.path) if self.path is not None else ""
             if "an index that tfwire saved" in str(found) and name.endswith(INDEX_SUFFIX):
@@ -248,6 +263,11 @@ class Reading(NamedTuple):
             record_index=record,
             reason="compressed stream",
         )
+
+    def _other_format(self, head: bytes, tail: bytes) -> Format | None:
+        if self.compression:
+            return other_format(inflated(head, self.compression), inside=True)
+        return other_format(head, tail)
 
     def _others(self, tried: str) -> str:
         """How a file without any record was read, and what else it could be."""

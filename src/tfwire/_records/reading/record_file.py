@@ -12,6 +12,7 @@ from tfwire._base.errors import DataLossError
 from tfwire._base.native import DAMAGE_REASONS, check, ffi, lib, new_error, new_struct
 from tfwire._records.files.byte_sources import FileSource, ObjectSource, Source
 from tfwire._records.files.compression import DETECT_SIZE, detect_compression
+from tfwire._records.files.formats import ends_of_file
 from tfwire._records.files.inflate import StreamDamage
 from tfwire._records.files.inflate_ahead import ThreadedInflater
 from tfwire._records.reading.damage import (
@@ -108,6 +109,8 @@ class RecordFile:
                 if options.on_corrupt == "skip":
                     self._duplicates = DuplicateFilter()
             self.at_hand: bool = getattr(source, "regular", False)
+            looked = auto and start == _BEGINNING and not self.at_hand
+            self._head = source.peek(DETECT_SIZE) if looked else b""
             self._fed = not (self._source is source and self.at_hand)
             self._reader = self._create(options)
             if start != _BEGINNING:
@@ -230,7 +233,7 @@ class RecordFile:
             return False
         elif status in DAMAGE_REASONS:
             self._input.check_unchanged()
-            raise self._reading.record_error(status, self._error)
+            raise self._reading.record_error(status, self._error, self._ends())
         else:
             check(status, self._error, self.path)
         return True
@@ -304,6 +307,12 @@ class RecordFile:
         if torn_tail(self._reader, self.position.offset) is not None:
             self._stream_regions.add(self._cut_regions)
         self._cut_regions = SkippedRegions()
+
+    def _ends(self) -> tuple[bytes, bytes]:
+        """The first and the last bytes of the file itself, as far as they are at hand."""
+        if isinstance(self._input, FileSource) and self.at_hand:
+            return ends_of_file(self._input.fd)
+        return self._head, b""
 
     # ---- Damage -------------------------------------------------------------------------------
 

@@ -32,6 +32,7 @@ from tfwire._records.files.compression import (
     compressor,
     detect_compression,
 )
+from tfwire._records.files.formats import ends_of_file
 from tfwire._records.files.paths import Path
 from tfwire._records.files.urls import ObjectPath, with_storage_options
 from tfwire._records.index.find_offsets import WALK_RECORDS, Walk
@@ -149,7 +150,8 @@ def _walk(path: Path, fd: int, size: int) -> tuple[int, list[int], int]:
         found, status = walk.step(offsets, 0)
         if status in DAMAGE_REASONS:
             walk.error.record += count
-            raise Reading(path, "", False).record_error(status, walk.error)
+            reading = Reading(path, "", False)
+            raise reading.record_error(status, walk.error, ends_of_file(fd))
         count, last = count + found, found or last
         crc32c = _crc32c(fd, before, walk.offset, crc32c)  # now, while it is in the page cache
     return count, offsets[:last].tolist(), crc32c
