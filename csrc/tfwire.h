@@ -589,7 +589,8 @@ TFW_API void tfw_survey_free(tfw_survey *survey);
 /* Adds serialized Examples, data[spans[i]]. Flags: TFW_SEQUENCE: feature lists too; TFW_ADDRESSES.
  * Of a key that a message has twice the last value counts, of the kinds of a feature the last one.
  * *out_done (may be NULL) is the number added, also on failure: nothing of message *out_done was
- * added then, and error->record is its index. TFW_E_WIRE: it is malformed, at error->offset.
+ * added then, and error->record is its index. TFW_E_WIRE: it is malformed, at error->offset, or no
+ * Example: it has no features, but other fields.
  * TFW_E_UNSUPPORTED: the seed is known, and keys were made to collide. */
 TFW_API int tfw_survey_add(tfw_survey *survey, const uint8_t *data, size_t data_len,
                            const tfw_span *spans, size_t count, unsigned flags, size_t *out_done,

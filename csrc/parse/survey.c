@@ -390,6 +390,10 @@ static bool survey_message(tfw_survey *s, const tfwi_message *m, unsigned flags)
     if (!survey_map(s, m, false) || ((flags & TFW_SEQUENCE) != 0 && !survey_map(s, m, true))) {
         return false;
     }
+    const uint32_t maps = (flags & TFW_SEQUENCE) != 0 ? 2 : 1;
+    if (s->values.count == 0 && !tfwi_is_empty(m->begin, m->len, maps, &s->fault)) {
+        return false;
+    }
     keep_message(s);
     return true;
 }

@@ -183,9 +183,12 @@ int tfwi_decode(tfwi_decoded *d, const tfwi_messages *messages, size_t count, un
     for (size_t i = 0; i < count; i++) {
         const tfwi_message message = tfwi_message_at(messages, i);
         const uint8_t *begin = message.begin, *end = begin + message.len;
+        const size_t before = d->values.count;
         d->blocks.limit = message.limit;
         if (!add_map(d, begin, end, 1, decode_feature) ||
-            (sequence && !add_map(d, begin, end, 2, decode_feature_list))) {
+            (sequence && !add_map(d, begin, end, 2, decode_feature_list)) ||
+            (d->values.count == before &&
+             !tfwi_is_empty(begin, message.len, sequence ? 2 : 1, &d->fault))) {
             tfwi_fail(error, d->fault.status, d->fault.text);
             TFWI_SET(error, record, (int64_t)i);
             if (d->fault.status == TFW_E_WIRE) {

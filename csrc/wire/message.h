@@ -116,4 +116,21 @@ TFWI_INLINE bool tfwi_walk_feature(const tfwi_sink *sink, void *self, const uint
     return true;
 }
 
+/* ---- Other messages ------------------------------------------------------------------------- */
+
+/* Whether a well-formed message in which no feature was found is one of ours: it holds nothing,
+ * or empty maps in fields of numbers up to this one. False: the fault says so. */
+TFWI_INLINE bool tfwi_is_empty(const uint8_t *p, size_t len, uint32_t most, tfwi_fault *fault) {
+    const uint8_t *begin = p, *end = p + len;
+    while (p != end) {
+        tfwi_field field;
+        p = tfwi_read_field(p, end, &field, fault);
+        if ((field.tag & 7) != TFWI_WIRE_LEN || field.tag >> 3 > most || field.len != 0) {
+            tfwi_malformed(fault, begin, "no features, but other fields");
+            return false;
+        }
+    }
+    return true;
+}
+
 #endif /* TFWIRE_MESSAGE_H */

@@ -2,8 +2,8 @@
 
 Usage: ``python tests/fuzz/differential.py [--seconds=N] [--runs=N] [--seed=N] [LOG_FOLDER]``.
 Messages of the corpus are mutated; tfwire and protobuf must both refuse the result, or find the
-same features, kinds and values. Stops at the first difference, with the message. Writes its
-statistics as libFuzzer does, for report.py.
+same features, kinds and values. What has no features but unknown fields counts as refused. Stops
+at the first difference, with the message. Writes its statistics as libFuzzer does, for report.py.
 
 Three differences are known. protobuf refuses keys that are not UTF-8, tfwire hands them over. The
 other two are its Python runtime's own, not those of protobuf in C++: a map entry that has an
@@ -102,8 +102,18 @@ def contents(message: Any, sequence: bool) -> Any:
     if message is None:
         return None
     if sequence:
-        return features_of(message.context), lists_of(message.feature_lists)
-    return features_of(message.features)
+        found = features_of(message.context), lists_of(message.feature_lists)
+    else:
+        found = features_of(message.features)
+    return None if found in ({}, ({}, {})) and is_of_another_type(message) else found
+
+
+def is_of_another_type(message: Any) -> bool:
+    """Whether a message without features has fields that are unknown."""
+    known = type(message)()
+    known.CopyFrom(message)
+    known.DiscardUnknownFields()
+    return bool(known.ByteSize() != message.ByteSize())
 
 
 def has_unknown_entries(twin: Any, sequence: bool) -> bool:

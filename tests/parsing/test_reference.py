@@ -58,8 +58,8 @@ def test_mutated_messages_decode_as_protobuf_decodes_them():
     ("message", "by_protobuf", "by_tfwire"),
     [
         ("0a070a050a01ff1200", None, {"\udcff": []}),
-        ("0a0c0a0a12051a030a01014a0161", {}, {"": [1]}),
-        ("7b0100000000000000007c", {}, None),
+        ("0a0c0a0a12051a030a01014a0161", None, {"": [1]}),
+        ("7b0100000000000000007c0a070a050a01611200", {"a": []}, None),
     ],
     ids=["key that is no UTF-8", "unknown field in a map entry", "field 0 in a group"],
 )

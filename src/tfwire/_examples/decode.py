@@ -12,9 +12,10 @@ import numpy as np
 
 from tfwire._base.aliases import BytesLike, DecodedValues, SupportsSerialize
 from tfwire._base.errors import ParseError
-from tfwire._base.native import SEED, address, check, lib, new_error, objects, text
-from tfwire._base.strings import as_message, message_slices
+from tfwire._base.native import SEED, address, check, ffi, lib, new_error, objects, text
+from tfwire._base.strings import Spans, as_message, message_slices
 from tfwire._examples.column_types import Messages
+from tfwire._examples.other_messages import not_an_example
 
 
 def decode_example(serialized: BytesLike | SupportsSerialize) -> dict[str, DecodedValues]:
@@ -30,7 +31,9 @@ def decode_example(serialized: BytesLike | SupportsSerialize) -> dict[str, Decod
         surrogateescape does. Small arrays of several messages may share memory, up to 4 KiB.
 
     Raises:
-        ParseError: Not a well-formed message.
+        ParseError: Not a well-formed message, or one without features that has other fields: an
+            event of TensorBoard, a serialized tensor. The error says what it may be. An empty
+            message is an Example without features.
         TypeError: ``serialized`` is not bytes-like.
 
     Example:
@@ -99,6 +102,8 @@ def _new_decoder() -> Any:
     return objects.tfw_new_decoder(SEED, np.frombuffer, *none)
 
 
+# What C says of a well-formed message of another type.
+NO_FEATURES = "no features, but other fields"
 # Decoders that no thread is using. A list's pop and append are atomic.
 _idle: list[Any] = []
 _decode_dict = objects.tfw_decode_dict
@@ -129,22 +134,27 @@ def _decode_many(serialized: Any, sequence: bool, alone: bool = False) -> list[A
                 *(decoder, data, s.data_len, spans, s.num_spans, flags, address(error))
             )
             if type(found) is int:
-                _fail(found, error, None if alone else s.first)
+                _fail(found, error, None if alone else s.first, s)
             decoded += found
     return decoded
 
 
-def _fail(status: int, error: Any, first: int | None) -> None:
+def _fail(status: int, error: Any, first: int | None, messages: Spans) -> None:
     """Raises the error of a message of those from the number first on (None: a single one)."""
     if status == lib.TFW_E_WIRE:
         record = None if first is None else first + error.record
         which = "the message" if record is None else f"message {record}"
-        raise ParseError(
-            f"{which} is malformed at byte {error.offset}: {text(error.text)}",
-            record_index=record,
-            reason="malformed",
-        )
+        what = f"is malformed at byte {error.offset}: {text(error.text)}"
+        if text(error.text) == NO_FEATURES:
+            what = f"is not an Example: {not_an_example(_message_at(messages, error.record))}"
+        raise ParseError(f"{which} {what}", record_index=record, reason="malformed")
     check(status, error)
+
+
+def _message_at(messages: Spans, i: int) -> bytes:
+    span = messages.spans[i]
+    base = 0 if messages.flags & lib.TFW_ADDRESSES else address(messages.data)
+    return bytes(ffi.buffer(ffi.cast("uint8_t *", base + span.offset), span.length))
 
 
 @contextmanager

@@ -24,6 +24,7 @@ from tfwire._base.aliases import Array, BytesLike, Strings, SupportsNumpy, Suppo
 from tfwire._base.arguments import integer
 from tfwire._base.errors import ParseError, parser_said
 from tfwire._base.text import quoted
+from tfwire._examples.decode import decode_example
 from tfwire._examples.protobuf import byte_string, byte_strings, parse_message
 
 _BASE64 = re.compile(r"[A-Za-z0-9+/_-]*={0,2}")  # either alphabet
@@ -90,7 +91,7 @@ def example_to_json(example: BytesLike | SupportsSerialize, *, indent: int | Non
         JSON with sorted keys. decode_json_example reads it back.
 
     Raises:
-        ParseError: The bytes are not an Example.
+        ParseError: The bytes are not an Example, as decode_example sees it.
 
     Example:
         >>> example_to_json(b"\\n\\x0c\\n\\n\\n\\x01x\\x12\\x05\\x1a\\x03\\n\\x01\\x07")
@@ -98,7 +99,11 @@ def example_to_json(example: BytesLike | SupportsSerialize, *, indent: int | Non
     """
     if indent is not None:
         indent = integer("indent", indent, 0)
-    message = example if isinstance(example, Message) else parse_message(train.Example, example)
+    message: Any = example
+    if not isinstance(example, Message):
+        message = parse_message(train.Example, example)
+        if not message.features.feature:
+            decode_example(example)  # refuses another message
     return str(json_format.MessageToJson(message, indent=indent, sort_keys=True))
 
 

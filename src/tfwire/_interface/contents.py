@@ -8,7 +8,8 @@ parts of one.
 * A ``RecordSample`` draws some of the records that are added; its ``SampledFeatures`` are a
   ``ValueSample`` for each kind of a feature, with a ``Histogram``.
 * Of a message, ``measure`` says what decoding would make, an ``Extent``; ``cut_message`` cuts it to
-  one, and says what it left out of features, a ``Cut`` each. ``read_varint`` reads a number.
+  one, and says what it left out of features, a ``Cut`` each. ``likely_message`` says what a record
+  may be that is no Example.
 """
 
 from __future__ import annotations
@@ -24,8 +25,8 @@ import numpy as np
 
 from tfwire._base.errors import ParseError
 from tfwire._base.native import check, ffi, lib, new_error, text
-from tfwire._base.strings import read_varint as read_varint
 from tfwire._examples.decode import decode_sequence_example, decode_sequence_examples
+from tfwire._examples.other_messages import likely_message as likely_message
 from tfwire._parsing.infer import (
     inferred_feature as inferred_feature,
     schema_from_survey as schema_from_survey,

@@ -176,7 +176,7 @@ def _malformed(record: bytes, path: Any, index: int) -> ParseError:
         decode_sequence_example(record)
         reason = "malformed"  # not reached: both read messages by the same rules
     except ParseError as error:
-        reason = str(error)
+        reason = str(error).removeprefix("the message is not an Example: ")
     text = f"{display_name(path)}: record {index} is not an Example: {reason}"
     return ParseError(text, path=path, record_index=index, reason="malformed")
 

@@ -419,7 +419,8 @@ def _example_line(record: bytes) -> bytes:
 
 def _not_an_example(path: str, number: int, error: Exception) -> ValueError:
     what = " is not an Example" if isinstance(error, ParseError) else ""
-    return ValueError(f"{show_path(path)}: record {number}{what}: {error}")
+    reason = str(error).removeprefix("the message is not an Example: ")
+    return ValueError(f"{show_path(path)}: record {number}{what}: {reason}")
 
 
 def _features_of(

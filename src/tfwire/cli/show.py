@@ -190,19 +190,21 @@ def _show_record(
 def parse_record(record: bytes) -> Any:
     """A record as an Example or SequenceExample; None if it is neither.
 
-    Without feature lists, the bytes of the two are the same: the result is an Example. Bytes
-    without any known field are neither.
+    Without feature lists, the bytes of the two are the same: the result is an Example. What has no
+    features, but other fields, is neither.
     """
-    from tfwire import ParseError, train
+    from tfwire import ParseError, decode_sequence_example, train
     from tfwire._examples.protobuf import parse_message
 
     try:
         message = parse_message(train.SequenceExample, record)
+        if not (message.context.feature or message.feature_lists.feature_list):
+            decode_sequence_example(record)
     except ParseError:
         return None
     if message.HasField("feature_lists"):
         return message
-    return train.Example.FromString(record) if message.HasField("context") else None
+    return train.Example.FromString(record)
 
 
 def message_kind(message: Any) -> str:

@@ -9,15 +9,12 @@ import struct
 from base64 import b64encode
 from typing import NamedTuple
 
-from tfwire._interface.contents import read_varint
+from tfwire._interface.contents import likely_message
 from tfwire.view._budget import Allowance
 
 PNG_MAGIC = b"\x89PNG\r\n\x1a\n"
 _MOST_SEGMENTS = 300  # of a JPEG before its size: a profile of colors takes up to 255
 _WAV_HEADER = 44
-_FIELDS_LOOKED_AT = 1000  # of a record that may be a protocol buffer
-_LARGEST_FIELD = 1000  # number; those of real messages are small
-_SHOWN_FIELDS = 12
 _SHOWN_BYTES = 640  # of text
 
 
@@ -108,12 +105,8 @@ def likely_content(record: bytes) -> str | None:
     media = find_media(record)
     if media is not None:
         return media.title
-    numbers = _field_numbers(record, _FIELDS_LOOKED_AT)
-    if not numbers or not 0 < numbers[0] <= numbers[-1] <= _LARGEST_FIELD:  # by chance
-        return None
-    shown = ", ".join(map(str, numbers[:_SHOWN_FIELDS]))
-    more = ", ..." if len(numbers) > _SHOWN_FIELDS else ""
-    return f"another protocol buffer, with fields {shown}{more}"
+    message = likely_message(record)
+    return None if message is None else message.name
 
 
 def readable_text(contents: bytes, most: int = _SHOWN_BYTES) -> str | None:
@@ -130,42 +123,3 @@ def readable_text(contents: bytes, most: int = _SHOWN_BYTES) -> str | None:
 
 def data_uri(media: Media, contents: bytes) -> str:
     return f"data:{media.type};base64,{b64encode(contents).decode('ascii')}"
-
-
-# ---- The fields of a message, of protobuf's wire format -----------------------------------------
-
-
-def _field_numbers(data: bytes, most: int) -> list[int]:
-    """The numbers of the first ``most`` fields of a message of any type, sorted; none if the bytes
-    read for them are not a message. protobuf's UnknownFieldSet makes objects of all
-    fields: 100 bytes of memory for each byte.
-    """
-    numbers, at = set(), 0
-    try:
-        for _ in range(most):
-            if at == len(data):
-                break
-            tag, at = read_varint(data, at)
-            numbers.add(tag >> 3)
-            at = _after_value(data, at, tag & 7)
-    except ValueError:
-        return []
-    return sorted(numbers)
-
-
-def _inside(at: int, end: int) -> int:
-    if at > end:
-        raise ValueError("a value without an end")
-    return at
-
-
-def _after_value(data: bytes, at: int, wire_type: int) -> int:
-    """Where the value of a field ends."""
-    if wire_type == 0:
-        return read_varint(data, at)[1]
-    if wire_type == 2:
-        length, at = read_varint(data, at)
-        at += length
-    else:
-        at += {1: 8, 5: 4}.get(wire_type, len(data) + 1)  # groups are long out of use
-    return _inside(at, len(data))

@@ -327,7 +327,7 @@ def decoded_record(number: int, offset: int, payload: bytes) -> Record:
         features, lists = decode_sequence_example(message)
     except ParseError:
         return Record(number, offset, size, "other", payload=payload, memory=size)
-    kind = "SequenceExample" if lists else "Example" if features or left_out else "other"
+    kind = "SequenceExample" if lists else "Example"
     objects, memory = extent.objects, extent.num_bytes + _OBJECT_BYTES * extent.objects
     found = Record(number, offset, size, kind, features, lists, payload, "", left_out, cuts)
     return found._replace(objects=objects, memory=max(size, memory))

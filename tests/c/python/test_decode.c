@@ -186,9 +186,30 @@ static void test_malformed_values_are_refused(void) {
         CHECK_EQ(TFW_E_WIRE, decode(field(2, bad_lists[i]), TFW_SEQUENCE, &d, NULL));
         tfwi_decoded_clear(&d);
         /* Not looked into where Examples are read. */
-        CHECK_EQ(TFW_OK, decode(field(2, bad_lists[i]), 0, &d, NULL));
+        const blob example = EXAMPLE(entry("a", INTS(1)));
+        CHECK_EQ(TFW_OK, decode(JOIN(example, field(2, bad_lists[i])), 0, &d, NULL));
         tfwi_decoded_clear(&d);
     }
+}
+
+static void test_messages_of_other_types_are_refused(void) {
+    const blob others[] = {RAW("\x08\x01"), field(5, RAW("x")), EXAMPLE(RAW("\x08\x01")),
+                           JOIN(EXAMPLE(RAW("")), RAW("\x10\x01")), field(2, RAW("\x08\x01"))};
+    for (size_t i = 0; i < COUNT(others); i++) {
+        for (unsigned flags = 0; flags <= TFW_SEQUENCE; flags += TFW_SEQUENCE) {
+            tfwi_decoded d = {0};
+            tfw_error error;
+            CHECK_EQ(TFW_E_WIRE, decode(others[i], flags, &d, &error));
+            CHECK_EQ(0, strcmp("no features, but other fields", error.text));
+            tfwi_decoded_clear(&d);
+        }
+    }
+    tfwi_decoded d = {0};
+    const blob empty = JOIN(EXAMPLE(RAW("")), EXAMPLE(RAW("")));
+    CHECK_EQ(TFW_OK, decode(empty, 0, &d, NULL));
+    CHECK_EQ(TFW_OK, decode(JOIN(empty, field(2, RAW(""))), TFW_SEQUENCE, &d, NULL));
+    CHECK_EQ(TFW_E_WIRE, decode(JOIN(empty, field(2, RAW(""))), 0, &d, NULL));
+    tfwi_decoded_clear(&d);
 }
 
 static void test_a_malformed_message_is_named(void) {
@@ -266,6 +287,7 @@ int main(void) {
     RUN(test_rare_forms);
     RUN(test_sequences);
     RUN(test_malformed_values_are_refused);
+    RUN(test_messages_of_other_types_are_refused);
     RUN(test_a_malformed_message_is_named);
     RUN(test_memory_is_used_again);
     RUN(test_every_failing_allocation_is_reported);
