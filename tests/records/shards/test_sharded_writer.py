@@ -441,6 +441,7 @@ def test_no_call_runs_after_any_number_of_interrupts():
     interrupter = threading.Thread(target=interrupt)
     try:
         interrupter.start()
+        threads.begin(2)
         with pytest.raises(KeyboardInterrupt):
             threads.for_each(8, call)
         assert ([], 3) == (running, len(seen))

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable
 from concurrent.futures import Future, ThreadPoolExecutor, wait
-from threading import Event, Lock, Semaphore
+from threading import Event, Semaphore
 from typing import Any
 
 from tfwire._base.errors import copied
@@ -23,10 +23,27 @@ class ShardThreads:
 
     def __init__(self, count: int) -> None:
         self._most = count if count > 1 else 0
-        self._starting = Lock()  # threads may share a writer
         self._pools: list[ThreadPoolExecutor] = []  # of a thread each
         self._free: list[Semaphore] = []
         self._failure: Exception | None = None
+
+    def begin(self, num_files: int) -> None:
+        """Starts a thread for each file, as far as there may be so many. One thread at a time calls
+        this and ``submit``, and no signal handler in between.
+
+        Raises:
+            Exception: Raised by a task.
+        """
+        self._check()
+        while len(self._pools) < min(num_files, self._most):
+            pool = ThreadPoolExecutor(1, "tfwire-shard")
+            try:
+                pool.submit(int)
+            except RuntimeError:  # at a limit of the system: go on with fewer
+                self._most = len(self._pools)
+                return
+            self._free.append(Semaphore(_MAX_TASKS))
+            self._pools.append(pool)
 
     def submit(self, number: int, task: Callable[..., Any], *arguments: Any) -> None:
         """Submits a task for a file; waits while too many are waiting for its thread.
@@ -34,7 +51,7 @@ class ShardThreads:
         Raises:
             Exception: Raised by this task or an earlier one.
         """
-        self._begin(number + 1)
+        self.begin(number + 1)
         if not self._pools:
             task(*arguments)
             return
@@ -43,13 +60,14 @@ class ShardThreads:
         self._pools[thread].submit(self._run, thread, task, arguments)
 
     def for_each(self, count: int, function: Callable[[int], None]) -> None:
-        """Calls a function with the numbers of files below a count, each in the thread of its file
-        and after the tasks of that. No call is running when this returns or raises.
+        """Calls a function with the numbers of files below a count, for which threads have begun,
+        each in the thread of its file and after the tasks of that. No call is running when this
+        returns or raises.
 
         Raises:
             Exception: Raised by a task, or a call.
         """
-        self._begin(count)
+        self._check()
         if not self._pools:
             self._call(function, range(count))
             return
@@ -123,20 +141,6 @@ class ShardThreads:
         if not isinstance(error, Exception):
             error = RuntimeError("writing was interrupted")
         self._failure = copied(error, traceback=False)
-
-    def _begin(self, num_files: int) -> None:
-        """Starts a thread for each file, as far as there may be so many."""
-        self._check()
-        with self._starting:
-            while len(self._pools) < min(num_files, self._most):
-                pool = ThreadPoolExecutor(1, "tfwire-shard")
-                try:
-                    pool.submit(int)
-                except RuntimeError:  # at a limit of the system: go on with fewer
-                    self._most = len(self._pools)
-                    return
-                self._free.append(Semaphore(_MAX_TASKS))
-                self._pools.append(pool)
 
     def _check(self) -> None:
         if self._failure is not None:

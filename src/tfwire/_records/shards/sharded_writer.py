@@ -199,6 +199,7 @@ class ShardedWriter(WriterBase):
                 for block in blocks:
                     self._run(self._distribute, Framed.of(block))
             return
+        self._run(self._workers.begin, self._num_shards)
         for_each = self._workers.for_each
         with closing(encode_dealt(columns, self._num_shards, self._num_threads, for_each)) as dealt:
             for parts in dealt:
