@@ -29,6 +29,7 @@ MODULES = [
     "checksum",
     "sharding",
     "images",
+    "tensorboard",
     "view",
     "train",
     "arrow",
@@ -67,7 +68,7 @@ TASKS = {
         TFRecordDataset Dataset DatasetIterator tfwire.torch tfwire.grain tfwire.huggingface""",
     "Engines for many machines": "tfwire.beam tfwire.ray tfwire.spark",
     "Shards": "ShardedWriter tfwire.sharding",
-    "Look at files": "tfwire.view",
+    "Look at files": "tfwire.view tfwire.tensorboard",
     "Verify and repair": """
         verify_file verify_files FileReport repair_file RepairReport SkippedRegions SkippedRegion
         TornTail FlippedBits FlippedBit""",

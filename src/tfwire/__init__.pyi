@@ -6,6 +6,7 @@ from tfwire import (
     compat as compat,
     images as images,
     sharding as sharding,
+    tensorboard as tensorboard,
     train as train,
     view as view,
 )

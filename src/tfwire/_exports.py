@@ -69,6 +69,7 @@ EXPORTS = {
     "serialize_tensor": "tfwire._examples.tensor_protos",
     "sharding": "tfwire",
     "string": "tfwire._parsing.features",
+    "tensorboard": "tfwire",
     "train": "tfwire",
     "verify_file": "tfwire._records.reading.verify_files",
     "verify_files": "tfwire._records.reading.verify_files",

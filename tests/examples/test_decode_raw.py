@@ -115,3 +115,12 @@ def test_decode_raw_makes_numbers_only():
 
 def test_raw_bools_are_any_byte():
     assert [True, False, True] == tfw.decode_raw(b"\2\0\1", bool).tolist()
+
+
+@pytest.mark.parametrize("form", ["one", "list", "column"])
+def test_a_serialized_tensor_is_named(form):
+    tensor = tfw.serialize_tensor(np.ones(3, np.float32))
+    column = tfw.BytesColumn(np.frombuffer(tensor, np.uint8), np.array([0, len(tensor)]))
+    given = {"one": tensor, "list": [tensor, tensor], "column": column}[form]
+    with pytest.raises(ValueError, match="parse_tensor reads it"):
+        tfw.decode_raw(given, "float64")

@@ -44,6 +44,7 @@ PYTHON_ROOMS = {
     "_data": {"_base", "_records", "_examples", "_parsing"},
     "checksum": {"_base"},
     "images": {"_base"},
+    "tensorboard": {"_base", "_records", "_examples"},
     "arrow": {"_base", "_records", "_parsing"},
     "typing": {"_base", "_records", "_examples", "_parsing"},
     # The neighbours stand on what is public, and on the one inner interface.

@@ -17,7 +17,7 @@ from helpers.documents import api
 
 pytestmark = pytest.mark.outside_c
 
-MODULES = ["checksum", "sharding", "images", "arrow", "view"]
+MODULES = ["checksum", "sharding", "images", "tensorboard", "arrow", "view"]
 # Their packages may be missing: they are read as text.
 NEIGHBOURS = ["beam", "grain", "huggingface", "polars", "ray", "spark", "torch"]
 # Results, which programs read and do not make.

@@ -69,13 +69,13 @@ def _joined(
     """All strings in one new buffer, the length of each, and their shape."""
     if hasattr(input_bytes, "offsets") and fixed_length is None:  # a BytesColumn: joined already
         data, offsets = checked_column(input_bytes)
-        width = _common_length(np.diff(offsets), dtype)
+        width = _common_length(np.diff(offsets), dtype, data[offsets[0] :][:64].tobytes())
         return bytearray(data[offsets[0] : offsets[-1]].data), width, input_bytes.shape
     rows, shape = _as_rows(input_bytes)
     if fixed_length is not None:
         rows = _fixed_rows(rows, fixed_length, dtype)
     lengths = np.fromiter(map(len, rows), np.int64, len(rows))
-    width = _common_length(lengths, dtype) if rows else fixed_length or 0
+    width = _common_length(lengths, dtype, rows[0]) if rows else fixed_length or 0
     return bytearray().join(rows), width, shape
 
 
@@ -107,18 +107,21 @@ def _fixed_rows(rows: list[bytes], length: int, dtype: Dtype) -> list[bytes]:
         raise ValueError(f"fixed_length of {length} is more than any string holds") from None
 
 
-def _common_length(lengths: Array, dtype: Dtype) -> int:
-    """The length that all strings have."""
+def _common_length(lengths: Array, dtype: Dtype, first: bytes) -> int:
+    """The length that all strings have; the first one is named if it is a serialized tensor."""
     width = int(lengths[0]) if len(lengths) else 0
+    # The type of its elements, then its shape: as serialize_tensor writes them.
+    tensor = first[:1] == b"\x08" and first[2:3] == b"\x12"
+    hint = "; is it a serialized tensor? parse_tensor reads it" if tensor else ""
     if width % dtype.itemsize:
         raise ValueError(
             f"decode_raw found a string of {width} bytes, which is not a multiple of "
-            f"{dtype.itemsize}, the size of {dtype.name}"
+            f"{dtype.itemsize}, the size of {dtype.name}{hint}"
         )
     if (lengths != width).any():
         i = int((lengths != width).argmax())
         raise ValueError(
             f"decode_raw needs strings of one length, found {width} bytes at element 0 and "
-            f"{lengths[i]} at element {i}; fixed_length cuts and pads"
+            f"{lengths[i]} at element {i}; fixed_length cuts and pads{hint}"
         )
     return width

@@ -22,7 +22,7 @@ class LikelyMessage(NamedTuple):
     advice: str
 
 
-_EVENT = LikelyMessage("an event of TensorBoard", "TensorBoard reads its file")
+_EVENT = LikelyMessage("an event of TensorBoard", "tfwire.tensorboard.scalars reads its file")
 _TENSOR = LikelyMessage("a serialized tensor", "tfwire.parse_tensor reads it")
 _SEQUENCE = LikelyMessage("a SequenceExample", "tfwire.decode_sequence_example reads it")
 

@@ -1,11 +1,13 @@
-"""tfwire.arrow, tfwire.checksum, tfwire.sharding, tfwire.images."""
+"""tfwire.arrow, tfwire.checksum, tfwire.sharding, tfwire.images, tfwire.tensorboard."""
+
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 from typing_extensions import assert_type
 
 import tfwire as tfw
-from tfwire import arrow, checksum, images, sharding
+from tfwire import arrow, checksum, images, sharding, tensorboard
 from tfwire.typing import DType, FeatureStatistics, FileBatches, Input, OnCorrupt, ParallelMap, Row
 
 assert_type(tfw.crc32c(b"data"), int)
@@ -24,6 +26,8 @@ assert_type(tfw.__version__, str)
 pixels = images.decode(b"", 3)
 assert_type(pixels, npt.NDArray[np.uint8])
 assert_type(images.crop_or_pad(pixels, 224, 224), npt.NDArray[np.uint8])
+
+found: dict[str, Any] = {**tensorboard.scalars("events", on_corrupt="tail")}
 
 reader = arrow.open_reader(["a", "b"], {"n": tfw.FixedLenFeature([], tfw.int64)}, columns=["n"])
 assert_type(reader, arrow.ArrowReader)
