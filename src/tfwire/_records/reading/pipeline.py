@@ -271,7 +271,7 @@ class Chunk:
     __slots__ = ("info", "native")
 
     def __init__(self, native: Any) -> None:
-        self.native = native
+        self.native: Any = native
         self.info: Any = new_struct("tfw_chunk_info")
         lib.tfw_chunk_get(native, self.info)
 
