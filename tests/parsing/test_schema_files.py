@@ -252,6 +252,8 @@ def translation(kind, **fields):
         (audio("-1"), STEPS([], tfw.int64, allow_missing=True)),
         (audio("-1", "2", dtype="float32"), STEPS([2], tfw.float32, allow_missing=True)),
         (audio("16000", dtype="int16", encoding="none"), FIXED([16000], tfw.int64)),
+        (audio("-1", encoding="NONE"), STEPS([], tfw.int64, allow_missing=True)),
+        (audio("-1", encoding="ZLIB"), FIXED([], tfw.string)),
         (audio("-1", encoding="zlib"), FIXED([], tfw.string)),
         (audio("-1", lazyDecode=True), FIXED([], tfw.string)),
         (audio(), STEPS([], tfw.int64, allow_missing=True)),
@@ -344,10 +346,55 @@ def test_a_column_of_two_features_is_refused(tmp_path, name):
         write_schema(features, tmp_path / "schema.pbtxt")
 
 
+def test_an_encoded_tensor_with_unknown_dimensions_has_its_shape_beside_it(tmp_path):
+    feature = tensor("int32", -1, -1, 3, encoding="zlib")
+    path = written(tmp_path, json.dumps(features_dict(a=feature, b=sequence(feature))), "f.json")
+    assert tfw.read_schema(path) == {
+        "a/shape": FIXED([3], tfw.int64),
+        "a/value": FIXED([], tfw.string),
+        "b/shape": STEPS([3], tfw.int64, allow_missing=True),
+        "b/value": STEPS([], tfw.string, allow_missing=True),
+    }
+
+
+@pytest.mark.parametrize(
+    ("feature", "stored", "expected"),
+    [
+        (
+            sequence(sequence(tensor("int64"))),
+            {"ragged_flat_values": [1, 2, 3], "ragged_row_lengths_0": [2, 0, 1]},
+            [[1, 2], [], [3]],
+        ),
+        (
+            sequence(sequence(tensor("int64", 2))),
+            {"ragged_flat_values": [1, 2, 3, 4], "ragged_row_lengths_0": [0, 2]},
+            [[], [[1, 2], [3, 4]]],
+        ),
+        (
+            sequence(sequence(sequence(tensor("int64")))),
+            {
+                "ragged_flat_values": [1, 2, 3],
+                "ragged_row_lengths_0": [2, 1],
+                "ragged_row_lengths_1": [1, 0, 2],
+            },
+            [[[1], []], [[2, 3]]],
+        ),
+    ],
+)
+def test_sequences_of_sequences_are_ragged(tmp_path, feature, stored, expected):
+    schema = tfw.read_schema(written(tmp_path, json.dumps(features_dict(a=feature)), "f.json"))
+    record = tfw.encode_example({f"a/{name}": values for name, values in stored.items()})
+    assert tfw.parse_single_example(record, schema)["a"].to_list() == expected
+
+
 @pytest.mark.parametrize(
     ("feature", "reason"),
     [
-        (sequence(sequence(tensor("int64"))), "a sequence of sequences"),
+        (
+            sequence(sequence(tensor("int64")), "2"),
+            "a sequence with a length, of sequences without one",
+        ),
+        (sequence(tensor("int64", -1)), "an unknown dimension in a sequence"),
         (tensor("int64", 3, -1), "an unknown dimension that is not the first"),
         (tensor("complex64"), "the type complex64"),
         (connector("x.Optional", jsonFeature={"json": "{}"}), "Optional"),

@@ -17,6 +17,7 @@ from tfwire._base.text import printable, shorten, show_path
 from tfwire._parsing.features import (
     FixedLenFeature,
     FixedLenSequenceFeature,
+    RaggedFeature,
     VarLenFeature,
     as_feature,
     float32,
@@ -45,6 +46,8 @@ def read_schema(path: AnyPath) -> InferredSchema:
     features.json (TFDS 4.6 or later): nested names are joined by ``/``, as in the records. Integers
     and bool are int64, floats float32; text, images and encoded tensors are strings. An unknown
     first dimension gives a FixedLenSequenceFeature, as do Audio (samples) and Video (images). A
+    Sequence in a Sequence is a RaggedFeature. An encoded tensor with several unknown dimensions is
+    two features, ``name/shape`` and ``name/value``. A
     Translation has a string per language. A VarLenFeature written by ``write_schema`` is read back
     as one.
 
@@ -168,26 +171,32 @@ def from_tfds(tree: Any) -> dict[str, Any]:
         raise ValueError("expected a features.json of TFDS 4.6 or later, found no featuresDict")
     features: dict[str, Any] = {}
     try:
-        _flatten("", tree, features)
+        _flatten("", tree, features, in_sequence=False)
     except (AttributeError, KeyError, TypeError) as error:
         raise ValueError(f"not a features.json of TFDS: {error!r}") from None
     return dict(sorted(features.items()))
 
 
-def _flatten(key: str, node: Any, features: dict[str, Any]) -> None:
+def _flatten(key: str, node: Any, features: dict[str, Any], in_sequence: bool) -> None:
     """Adds the features of the node named key to features."""
     if "featuresDict" in node:
         for name, child in node["featuresDict"]["features"].items():
-            _flatten(f"{key}/{name}" if key else name, child, features)
+            _flatten(f"{key}/{name}" if key else name, child, features, in_sequence)
     elif "sequence" in node:
         steps: dict[str, Any] = {}
-        _flatten(key, node["sequence"]["feature"], steps)
+        _flatten(key, node["sequence"]["feature"], steps, in_sequence=True)
         length = int(node["sequence"].get("length", -1))
         features.update({name: _repeated(name, step, length) for name, step in steps.items()})
     elif "translation" in node:
         features.update(_translations(key, node["translation"]))
+    elif _unknown_sizes(node) > 1 and _encoding(node) != "none":  # the bytes do not say the shape
+        rank = len(_tfds_sizes(node.get("tensor") or node["audio"]))
+        features[f"{key}/shape"] = FixedLenFeature([rank], int64)
+        features[f"{key}/value"] = FixedLenFeature([], string)
     else:
         features[key] = _leaf(key, node)
+        if in_sequence and "video" not in node and not isinstance(features[key], FixedLenFeature):
+            raise no_counterpart(key, "an unknown dimension in a sequence")
 
 
 def _translations(key: str, node: Mapping[str, Any]) -> dict[str, Any]:
@@ -200,11 +209,24 @@ def _translations(key: str, node: Mapping[str, Any]) -> dict[str, Any]:
 
 def _repeated(key: str, step: Any, length: int) -> Any:
     if not isinstance(step, FixedLenFeature):
-        raise no_counterpart(key, "a sequence of sequences")
+        if length >= 0:
+            raise no_counterpart(key, "a sequence with a length, of sequences without one")
+        return _ragged(key, step)
     shape: Any = step.shape
     if length >= 0:
         return FixedLenFeature([length, *shape], step.dtype)
     return FixedLenSequenceFeature(shape, step.dtype, allow_missing=True)
+
+
+def _ragged(key: str, step: Any) -> RaggedFeature:
+    """A sequence of sequences: TFDS stores all values, and the lengths of rows level by level."""
+    if isinstance(step, RaggedFeature):
+        rows = [part for part in step.partitions if isinstance(part, RaggedFeature.RowLengths)]
+        inner = list(step.partitions[len(rows) :])
+    else:
+        rows, inner = [], [RaggedFeature.UniformRowLength(size) for size in step.shape]
+    rows.append(RaggedFeature.RowLengths(f"{key}/ragged_row_lengths_{len(rows)}"))
+    return RaggedFeature(step.dtype, f"{key}/ragged_flat_values", [*rows, *inner])
 
 
 def _leaf(key: str, node: Mapping[str, Any]) -> Any:
@@ -217,11 +239,11 @@ def _leaf(key: str, node: Mapping[str, Any]) -> Any:
     if "video" in node:  # a sequence of encoded images
         return _shaped(key, (_tfds_sizes(node["video"]) or [-1])[:1], string)
     if "audio" in node:
-        return _audio(key, node["audio"])
+        return _audio(key, node)
     if "tensor" not in node:
         raise no_counterpart(key, str(node.get("pythonClassName", "a feature")).split(".")[-1])
     tensor = node["tensor"]
-    if tensor.get("encoding", "none") != "none":
+    if _encoding(node) != "none":
         return FixedLenFeature([], string)
     shape, dtype = _tfds_sizes(tensor), _tfds_dtype(key, tensor["dtype"])
     if shape == [-1] and node.get("description") == _VAR_LEN:
@@ -229,9 +251,20 @@ def _leaf(key: str, node: Mapping[str, Any]) -> Any:
     return _shaped(key, shape, dtype)
 
 
-def _audio(key: str, audio: Mapping[str, Any]) -> Any:
+def _encoding(node: Mapping[str, Any]) -> str:
+    """How a Tensor or Audio is stored; TFDS writes "none" for the one, "NONE" for the other."""
+    content = node.get("tensor") or node.get("audio") or {}
+    return str(content.get("encoding") or "none").lower()
+
+
+def _unknown_sizes(node: Mapping[str, Any]) -> int:
+    return _tfds_sizes(node.get("tensor") or node.get("audio") or {}).count(-1)
+
+
+def _audio(key: str, node: Mapping[str, Any]) -> Any:
     """Samples; the bytes of the file where it stays encoded or the user decodes it."""
-    if audio.get("lazyDecode") or audio.get("encoding", "none") != "none":
+    audio = node["audio"]
+    if audio.get("lazyDecode") or _encoding(node) != "none":
         return FixedLenFeature([], string)
     return _shaped(key, _tfds_sizes(audio) or [-1], _tfds_dtype(key, audio.get("dtype", "int64")))
 
