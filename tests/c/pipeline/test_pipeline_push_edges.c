@@ -225,7 +225,6 @@ static void misfits_without_memory(void) {
             tfwi_test_fail_allocation = i;
             status = tfw_pipeline_push(p, &batch, 0, NULL);
             status = status == TFW_OK ? tfw_pipeline_next(p, -1, &chunk, NULL) : status;
-            tfwi_test_fail_allocation = -1;
             CHECK(status == TFW_E_KIND || status == TFW_E_MEMORY);
             tfw_pipeline_misfit(p, &data, &len);
             CHECK(status == TFW_E_KIND || data == NULL);
@@ -234,6 +233,7 @@ static void misfits_without_memory(void) {
             kept += data != NULL;
             lost += status == TFW_E_KIND && data == NULL;
             tfw_pipeline_free(p);
+            tfwi_test_fail_allocation = -1;
         }
     }
     CHECK(kept != 0 && lost != 0);
@@ -268,8 +268,8 @@ static void without_memory(void) {
             }
             CHECK(status == TFW_E_MEMORY || (status == TFW_END && rows == 28));
             CHECK(rows % 7 == 0);
-            tfwi_test_fail_allocation = -1;
             tfw_pipeline_free(p);
+            tfwi_test_fail_allocation = -1;
         }
     }
     table_free(&t);
