@@ -74,7 +74,9 @@ typedef struct tfw_pipeline_options {
  * Memory is bounded by num_threads + 2 ranges, which are extended to one batch where that is up to
  * 8 times as large, by one batch, and by what the chunks hold that were not released.
  * The pipeline, its chunks and what is held of them share the schemas, which may be freed at any
- * time. */
+ * time. The next pipeline of the same schemas goes on with the memory of those before: up to
+ * 384 MiB of it are kept, until the context's schema is freed (that of the lists, where there is
+ * none). */
 TFW_API int tfw_pipeline_create(const tfw_pipeline_options *options, tfw_pipeline **out_pipeline,
                                 tfw_error *error);
 

@@ -90,6 +90,22 @@ void tfwi_column_memory_free(tfwi_column_memory *memory) {
     tfw_free(memory->absent.of);
 }
 
+size_t tfwi_column_memory_size(const tfwi_column_memory *memory) {
+    return memory->values.capacity +
+           (memory->offsets.capacity + memory->splits.capacity + memory->steps.capacity +
+            memory->absent.capacity) *
+               sizeof(int64_t);
+}
+
+size_t tfwi_columns_memory_size(const tfw_columns *columns) {
+    size_t size = 0;
+    for (size_t i = 0; columns != NULL && i < columns->count; i++) {
+        const tfwi_column_memory memory = memory_of(&columns->columns[i]);
+        size += tfwi_column_memory_size(&memory);
+    }
+    return size;
+}
+
 void tfw_columns_free(tfw_columns *columns) {
     if (columns == NULL) {
         return;

@@ -83,6 +83,10 @@ typedef struct tfwi_column_memory {
 void tfwi_columns_exchange(tfw_columns *columns, size_t feature, tfwi_column_memory *memory);
 void tfwi_column_memory_free(tfwi_column_memory *memory);
 
+/* Bytes of it, and of that of all columns. */
+size_t tfwi_column_memory_size(const tfwi_column_memory *memory);
+size_t tfwi_columns_memory_size(const tfw_columns *columns);
+
 /* Writes every grown column to out, as tfw_columns_peek; zeros for bound ones. After this
  * tfw_columns_take cannot fail. */
 int tfwi_columns_peek_all(tfw_columns *columns, tfw_column *out_columns, tfw_error *error);

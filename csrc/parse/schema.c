@@ -229,7 +229,8 @@ void tfwi_schema_share(const tfw_schema *schema) {
     }
 }
 
-void tfw_schema_free(tfw_schema *schema) {
+void tfwi_schema_unshare(const tfw_schema *shared) {
+    tfw_schema *schema = (tfw_schema *)shared;
     if (schema == NULL || atomic_fetch_sub(&schema->shares, 1) != 1) {
         return;
     }
@@ -239,4 +240,41 @@ void tfw_schema_free(tfw_schema *schema) {
     tfw_free(schema->slots);
     tfw_free(schema->guesses.features);
     tfw_free(schema);
+}
+
+/* ---- What is kept --------------------------------------------------------------------------- */
+
+/* In the places of a schema that its creator has freed: nothing is kept there any more. */
+static tfwi_kept nothing_more;
+
+tfwi_kept *tfwi_schema_take(const tfw_schema *schema, size_t place) {
+    if (schema == NULL) {
+        return NULL;
+    }
+    _Atomic(tfwi_kept *) *kept = &((tfw_schema *)schema)->kept[place];
+    tfwi_kept *found = atomic_load(kept);
+    while (found != &nothing_more && !atomic_compare_exchange_weak(kept, &found, NULL)) {
+    }
+    return found != &nothing_more ? found : NULL;
+}
+
+void tfwi_schema_keep(const tfw_schema *schema, size_t place, tfwi_kept *kept) {
+    tfwi_kept *old = schema == NULL ? &nothing_more : atomic_load(&schema->kept[place]);
+    while (old != &nothing_more &&
+           !atomic_compare_exchange_weak(&((tfw_schema *)schema)->kept[place], &old, kept)) {
+    }
+    old = old == &nothing_more ? kept : old;
+    if (old != NULL) {
+        old->end(old);
+    }
+}
+
+void tfw_schema_free(tfw_schema *schema) {
+    for (size_t i = 0; schema != NULL && i < TFWI_PLACES; i++) {
+        tfwi_kept *kept = atomic_exchange(&schema->kept[i], &nothing_more);
+        if (kept != NULL) {
+            kept->end(kept);
+        }
+    }
+    tfwi_schema_unshare(schema);
 }

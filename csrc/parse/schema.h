@@ -13,8 +13,16 @@ typedef struct tfwi_slot {
     uint32_t feature; /* index + 1; 0: the slot is free */
 } tfwi_slot;
 
+/* What one user of a schema leaves to the next: a struct of its own, which begins with this. */
+typedef struct tfwi_kept {
+    void (*end)(struct tfwi_kept *kept);
+} tfwi_kept;
+
+enum { TFWI_PLACES = 2 };
+
 struct tfw_schema {
     atomic_size_t shares; /* its creator's, and those of pipelines: freed with the last one */
+    _Atomic(tfwi_kept *) kept[TFWI_PLACES];
     size_t count;
     tfw_feature *features; /* their pointers lead into the two blocks below */
     uint8_t *names;
@@ -27,9 +35,16 @@ struct tfw_schema {
 
 #define TFWI_NOT_FOUND SIZE_MAX
 
-/* One share more, to be given back by tfw_schema_free; NULL is allowed. Nothing that is read
- * changes. */
+/* One share more, and back; NULL is allowed. Nothing that is read changes. */
 void tfwi_schema_share(const tfw_schema *schema);
+void tfwi_schema_unshare(const tfw_schema *schema);
+
+/* What was left in a place, which is the caller's then; NULL: nothing, or there is no schema. */
+tfwi_kept *tfwi_schema_take(const tfw_schema *schema, size_t place);
+
+/* Leaves something instead of what is there, which ends. Where there is no schema, or
+ * tfw_schema_free was called, it ends itself: so it may have a share. */
+void tfwi_schema_keep(const tfw_schema *schema, size_t place, tfwi_kept *kept);
 
 TFWI_INLINE bool tfwi_key_is(const tfw_feature *feature, const uint8_t *key, size_t len) {
     return feature->name_len == len && (len == 0 || memcmp(feature->name, key, len) == 0);

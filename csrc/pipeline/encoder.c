@@ -392,7 +392,7 @@ int tfw_encoder_take(tfw_encoder *e, tfw_chunk **out_chunk, tfw_error *error) {
 
 static void free_encoder(tfw_encoder *e) {
     if (e->pool != NULL) {
-        tfwi_pool_close(e->pool);
+        tfwi_pool_leave(e->pool, 0);
     }
     tfw_free(e->threads);
     tfw_free(e->jobs);
@@ -424,7 +424,7 @@ int tfw_encoder_create(const tfw_encoder_options *o, tfw_encoder **out_encoder, 
     e->ring = e->num_threads + 2;
     e->jobs = tfwi_calloc(e->ring, sizeof *e->jobs);
     e->threads = tfwi_calloc(e->num_threads, sizeof *e->threads);
-    e->pool = tfwi_pool_create(no_schemas, 0, 0);
+    e->pool = tfwi_pool_take(no_schemas, 0, 0, 0);
     if (e->jobs == NULL || e->threads == NULL || e->pool == NULL ||
         !tfwi_locks_init(&e->lock, &e->work, &e->ready)) {
         free_encoder(e);

@@ -25,14 +25,14 @@ void tfwi_block_leave_held(tfwi_block *block) {
 
 void tfwi_block_take_spares(tfwi_block *block) {
     tfwi_pool *pool = block->pool;
-    for (int i = 0; i < 2 && pool->spare_count != 0; i++) {
+    for (int i = 0; i < 2 && pool->spare_bytes != 0; i++) {
         const tfw_columns *columns = block->columns[i];
         for (size_t k = 0; columns != NULL && k < columns->count; k++) {
             tfw_hold *hold = pool->spares[i][k].first;
             if (hold != NULL && columns->columns[k].values.of == NULL) {
                 pool->spares[i][k].first = hold->next;
                 pool->spares[i][k].count--;
-                pool->spare_count--;
+                pool->spare_bytes -= tfwi_column_memory_size(&hold->memory);
                 tfwi_columns_exchange(block->columns[i], k, &hold->memory);
                 hold->block = block;
                 block->holds[i][k] = hold;
@@ -66,7 +66,8 @@ static bool keep_spare(tfwi_pool *pool, tfw_hold *hold) {
         return false;
     }
     tfwi_spares *spares = &pool->spares[hold->is_list][hold->feature];
-    if (spares->count == pool->most_spares) {
+    const size_t size = tfwi_column_memory_size(&hold->memory);
+    if (size == 0 || spares->count >= pool->most_spares || !tfwi_pool_keeps(pool, size)) {
         return false;
     }
     tfw_hold **place = &spares->first;
@@ -77,7 +78,7 @@ static bool keep_spare(tfwi_pool *pool, tfw_hold *hold) {
     hold->next = *place;
     *place = hold;
     spares->count++;
-    pool->spare_count++;
+    pool->spare_bytes += size;
     return true;
 }
 

@@ -83,8 +83,8 @@ static bool init_pipeline(tfw_pipeline *p, const tfw_pipeline_options *o) {
         p->workers[i].pipeline = p;
     }
     const bool absent = (o->flags & TFW_PIPELINE_NOTE_ABSENT) != 0;
-    for (int i = 0; i < 2; i++) {
-        p->pools[i] = tfwi_pool_create(schemas, absent ? TFW_NOTE_ABSENT : 0, p->ring + 3);
+    for (size_t i = 0; i < 2; i++) {
+        p->pools[i] = tfwi_pool_take(schemas, i, absent ? TFW_NOTE_ABSENT : 0, p->ring + 3);
     }
     return p->pools[0] != NULL && p->pools[1] != NULL &&
            tfwi_locks_init(&p->lock, &p->work, &p->ready);
@@ -94,9 +94,9 @@ static void free_parts(tfw_pipeline *p) {
     for (size_t i = 0; i < p->paths.count; i++) {
         tfw_free(p->paths.of[i]);
     }
-    for (int i = 0; i < 2; i++) {
+    for (size_t i = 0; i < 2; i++) {
         if (p->pools[i] != NULL) {
-            tfwi_pool_close(p->pools[i]);
+            tfwi_pool_leave(p->pools[i], i);
         }
     }
     for (size_t i = 0; i < p->indexed.count; i++) {

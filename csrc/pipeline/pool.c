@@ -3,6 +3,8 @@
  * fault every 4 KiB, which takes longer than parsing does. */
 #include "pipeline/pool.h"
 
+enum { MOST_IDLE = 192 << 20 }; /* bytes of a pool that no pipeline uses */
+
 /* ---- Blocks --------------------------------------------------------------------------------- */
 
 static void free_block(tfwi_block *block) {
@@ -32,6 +34,14 @@ static bool create_block_columns(tfwi_block *block, int i, const tfw_schema *sch
     return block->holds[i] != NULL;
 }
 
+static void free_block_list(tfwi_block *block) {
+    while (block != NULL) {
+        tfwi_block *next = block->next;
+        free_block(block);
+        block = next;
+    }
+}
+
 static tfwi_block *create_block(tfwi_pool *pool) {
     tfwi_block *block = tfwi_calloc(1, sizeof *block);
     if (block != NULL) {
@@ -47,6 +57,14 @@ static tfwi_block *create_block(tfwi_pool *pool) {
         block->pool = pool;
     }
     return block;
+}
+
+static size_t size_of_block(const tfwi_block *block) {
+    return block->capacity + block->runs.capacity * sizeof *block->runs.of +
+           block->offsets.capacity * sizeof *block->offsets.of +
+           block->spans.capacity * sizeof *block->spans.of +
+           tfwi_columns_memory_size(block->columns[0]) +
+           tfwi_columns_memory_size(block->columns[1]);
 }
 
 void tfwi_block_clear(tfwi_block *block) {
@@ -88,6 +106,16 @@ void tfwi_block_use(tfwi_block *block) {
     tfwi_mutex_unlock(&block->pool->lock);
 }
 
+bool tfwi_pool_keeps(tfwi_pool *pool, size_t size) {
+    const bool keeps = !pool->closed && (pool->is_used || size <= pool->room);
+    pool->room -= keeps && !pool->is_used ? size : 0;
+    return keeps;
+}
+
+static bool keeps_block(tfwi_pool *pool, const tfwi_block *block) {
+    return tfwi_pool_keeps(pool, pool->is_used ? 0 : size_of_block(block));
+}
+
 void tfwi_block_release(tfwi_block *block) {
     if (block == NULL) {
         return;
@@ -95,16 +123,16 @@ void tfwi_block_release(tfwi_block *block) {
     tfwi_pool *pool = block->pool;
     tfwi_mutex_lock(&pool->lock);
     const bool unused = --block->uses == 0;
-    const bool gone = unused && pool->closed;
     if (unused) {
         tfwi_block_leave_held(block);
     }
+    const bool gone = unused && !keeps_block(pool, block);
     if (unused && !gone) {
         block->next = pool->idle;
         pool->idle = block;
     }
     pool->count -= gone;
-    const bool last = gone && pool->count == 0;
+    const bool last = gone && pool->closed && pool->count == 0;
     tfwi_mutex_unlock(&pool->lock);
     if (gone) {
         free_block(block);
@@ -171,31 +199,9 @@ static bool create_spares(tfwi_pool *pool) {
 
 static void free_shares(tfwi_pool *pool) {
     for (int i = 0; i < 2; i++) {
-        tfw_schema_free((tfw_schema *)pool->schemas[i]);
+        tfwi_schema_unshare(pool->schemas[i]);
     }
     tfw_free(pool);
-}
-
-tfwi_pool *tfwi_pool_create(const tfw_schema *const schemas[2], unsigned flags,
-                            size_t most_spares) {
-    tfwi_pool *pool = tfwi_calloc(1, sizeof *pool);
-    if (pool == NULL) {
-        return NULL;
-    }
-    /* Whoever uses them may be freed in any order: a garbage collector has none. */
-    for (int i = 0; i < 2; i++) {
-        tfwi_schema_share(schemas[i]);
-        pool->schemas[i] = schemas[i];
-    }
-    pool->flags = flags;
-    pool->process = tfwi_process();
-    pool->most_spares = most_spares;
-    if (!create_spares(pool) || !tfwi_mutex_init(&pool->lock)) {
-        free_spares(pool);
-        free_shares(pool);
-        return NULL;
-    }
-    return pool;
 }
 
 void tfwi_pool_free(tfwi_pool *pool) {
@@ -203,12 +209,17 @@ void tfwi_pool_free(tfwi_pool *pool) {
     free_shares(pool);
 }
 
-void tfwi_pool_share(tfwi_pool *pool) {
-    tfwi_mutex_lock(&pool->lock);
-    pool->is_shared = true;
+/* With the lock; after a fork, the child's. */
+static void own_pool(tfwi_pool *pool) {
     if (pool->process != tfwi_process()) { /* others read it without the lock */
         pool->process = tfwi_process();
     }
+}
+
+void tfwi_pool_share(tfwi_pool *pool) {
+    tfwi_mutex_lock(&pool->lock);
+    pool->is_shared = true;
+    own_pool(pool);
     tfwi_mutex_unlock(&pool->lock);
 }
 
@@ -216,7 +227,14 @@ bool tfwi_pool_is_of_parent(const tfwi_pool *pool) {
     return tfwi_process() != pool->process && pool->is_shared;
 }
 
-void tfwi_pool_close(tfwi_pool *pool) {
+/* ---- From one pipeline to the next ---------------------------------------------------------- */
+
+/* Nothing is freed in a forked child, where another thread may seem to hold the lock for ever. */
+static void end_pool(tfwi_kept *kept) {
+    tfwi_pool *pool = (tfwi_pool *)kept;
+    if (pool->process != tfwi_process()) {
+        return;
+    }
     tfwi_mutex_lock(&pool->lock);
     tfwi_block *idle = pool->idle;
     pool->closed = true;
@@ -227,12 +245,79 @@ void tfwi_pool_close(tfwi_pool *pool) {
     free_spares(pool);
     const bool last = pool->count == 0;
     tfwi_mutex_unlock(&pool->lock);
-    while (idle != NULL) {
-        tfwi_block *next = idle->next;
-        free_block(idle);
-        idle = next;
-    }
+    free_block_list(idle);
     if (last) {
         tfwi_pool_free(pool);
     }
+}
+
+static tfwi_pool *create_pool(const tfw_schema *const schemas[2], unsigned flags) {
+    tfwi_pool *pool = tfwi_calloc(1, sizeof *pool);
+    if (pool == NULL) {
+        return NULL;
+    }
+    /* Shares, as Arrow arrays live longer than the parser that made them. */
+    for (int i = 0; i < 2; i++) {
+        pool->schemas[i] = schemas[i];
+        tfwi_schema_share(schemas[i]);
+    }
+    pool->flags = flags;
+    pool->process = tfwi_process();
+    pool->kept.end = end_pool;
+    if (!create_spares(pool) || !tfwi_mutex_init(&pool->lock)) {
+        free_spares(pool);
+        free_shares(pool);
+        return NULL;
+    }
+    return pool;
+}
+
+/* Whose places it is kept in. */
+static const tfw_schema *keeper_of(const tfw_schema *const schemas[2]) {
+    return schemas[0] != NULL ? schemas[0] : schemas[1];
+}
+
+static bool pool_fits(const tfwi_pool *pool, const tfw_schema *const schemas[2], unsigned flags) {
+    return pool->process == tfwi_process() && pool->schemas[0] == schemas[0] &&
+           pool->schemas[1] == schemas[1] && pool->flags == flags;
+}
+
+tfwi_pool *tfwi_pool_take(const tfw_schema *const schemas[2], size_t place, unsigned flags,
+                          size_t most_spares) {
+    tfwi_pool *pool = (tfwi_pool *)tfwi_schema_take(keeper_of(schemas), place);
+    if (pool != NULL && !pool_fits(pool, schemas, flags)) {
+        end_pool(&pool->kept);
+        pool = NULL;
+    }
+    pool = pool != NULL ? pool : create_pool(schemas, flags);
+    if (pool != NULL) {
+        tfwi_mutex_lock(&pool->lock);
+        pool->most_spares = most_spares;
+        pool->is_used = true;
+        pool->is_shared = false;
+        tfwi_mutex_unlock(&pool->lock);
+    }
+    return pool;
+}
+
+void tfwi_pool_leave(tfwi_pool *pool, size_t place) {
+    tfwi_mutex_lock(&pool->lock);
+    own_pool(pool);
+    pool->is_used = false;
+    pool->room = MOST_IDLE;
+    const bool keeps = tfwi_pool_keeps(pool, pool->spare_bytes);
+    tfwi_block *gone = NULL;
+    for (tfwi_block **place_of = &pool->idle, *block; (block = *place_of) != NULL;) {
+        if (keeps_block(pool, block)) {
+            place_of = &block->next;
+        } else {
+            *place_of = block->next;
+            block->next = gone;
+            gone = block;
+            pool->count--;
+        }
+    }
+    tfwi_mutex_unlock(&pool->lock);
+    free_block_list(gone);
+    tfwi_schema_keep(keeps ? keeper_of(pool->schemas) : NULL, place, &pool->kept);
 }

@@ -4,6 +4,7 @@
 #define TFWIRE_POOL_H
 
 #include "base/threads.h"
+#include "parse/schema.h"
 #include "pipeline/read_columns.h"
 #include "tfwire_pipeline.h"
 
@@ -56,33 +57,41 @@ typedef struct tfwi_spares {
     size_t count;
 } tfwi_spares;
 
-/* It lives until the pipeline, all chunks and all that is held are gone. */
+/* It lives until it is closed, and all chunks and all that is held are gone. One pipeline uses it,
+ * or a schema keeps it for the next. */
 typedef struct tfwi_pool {
+    tfwi_kept kept;
     tfwi_mutex lock;
-    const tfw_schema *schemas[2];
+    const tfw_schema *schemas[2]; /* it has a share of each */
     unsigned flags;    /* of the columns */
     uint64_t process;  /* that owns it */
     bool is_shared;    /* with threads, which a forked child does not have */
     size_t count;      /* of blocks, idle or not, and of columns that blocks have left to holders */
-    bool closed;       /* the pipeline is gone: nobody takes idle blocks */
+    bool closed;       /* nobody takes idle blocks any more */
+    bool is_used;      /* by a pipeline */
+    size_t room;       /* else: how many bytes more it keeps */
     tfwi_block *idle;
     tfwi_spares *spares[2];
-    size_t spare_count; /* of all features */
+    size_t spare_bytes; /* of all features */
     size_t most_spares; /* of each */
 } tfwi_pool;
 
-/* NULL: out of memory. */
-tfwi_pool *tfwi_pool_create(const tfw_schema *const schemas[2], unsigned flags,
-                            size_t most_spares);
+/* The pool that the last pipeline has left in one of two places, or a new one; NULL: out of
+ * memory. */
+tfwi_pool *tfwi_pool_take(const tfw_schema *const schemas[2], size_t place, unsigned flags,
+                          size_t most_spares);
+
+/* Leaves it to the next pipeline. */
+void tfwi_pool_leave(tfwi_pool *pool, size_t place);
+
+/* Whether it keeps so many bytes more that nobody uses, which count then. With the lock. */
+bool tfwi_pool_keeps(tfwi_pool *pool, size_t size);
 
 /* Before threads start, which only this process has. */
 void tfwi_pool_share(tfwi_pool *pool);
 
 /* Whether this is a forked child, in which another thread may seem to hold the lock for ever. */
 bool tfwi_pool_is_of_parent(const tfwi_pool *pool);
-
-/* For the pipeline that is freed. */
-void tfwi_pool_close(tfwi_pool *pool);
 
 /* An empty block, used once; NULL: out of memory. */
 tfwi_block *tfwi_block_take(tfwi_pool *pool);

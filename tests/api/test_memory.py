@@ -72,3 +72,81 @@ def test_lists_of_records_take_the_memory_of_those_before(tmp_path):
     tfw.write_records(path, [bytes(3000)] * 1000)
     output = output_of_python("-c", FAULTS, path)
     assert int(output) < 20 * 100
+
+
+PASSES = """
+import itertools, resource, sys
+import tfwire as tfw
+
+def faults():
+    return resource.getrusage(resource.RUSAGE_SELF).ru_minflt
+
+features = {"s": tfw.FixedLenFeature([], tfw.string)}
+columns = tfw.Parser(features, bytes_as="column")
+lists = tfw.Parser(features)
+path, kind = sys.argv[1:]
+passes = {
+    "columns": lambda: columns.parse_file(path),
+    "by two threads": lambda: columns.parse_file(path, num_threads=2),
+    "objects": lambda: lists.parse_file(path),
+    "dataset": tfw.TFRecordDataset(path).batch(128).parse_example(features).__iter__,
+}
+for _ in range(10):
+    assert sum(len(batch["s"]) for batch in passes[kind]()) == 2000
+before = faults()
+for _ in range(20):
+    assert sum(len(batch["s"]) for batch in passes[kind]()) == 2000
+print(faults() - before)
+"""
+
+
+@pytest.fixture(scope="module")
+def strings(tmp_path_factory):
+    path = tmp_path_factory.mktemp("strings") / "strings.tfrecord"
+    with tfw.TFRecordWriter(path) as writer:
+        writer.write_columns({"s": [bytes(6000)] * 2000})
+    return path
+
+
+@pytest.mark.unsanitized("its allocator is another")
+@pytest.mark.skipif(platform.libc_ver()[0] != "glibc", reason="about memory that glibc keeps")
+@pytest.mark.parametrize("kind", ["columns", "by two threads", "objects", "dataset"])
+def test_a_pass_over_a_file_takes_the_memory_of_the_one_before(strings, kind):
+    """A pass takes 12 MB, of which 1 to 12 at a time: 300 pages and more."""
+    output = output_of_python("-c", PASSES, strings, kind)
+    assert int(output) < 20 * 100
+
+
+IDLE = """
+import gc, os, sys
+import tfwire as tfw
+
+def resident():
+    with open("/proc/self/statm") as file:
+        return int(file.read().split()[1]) * os.sysconf("SC_PAGE_SIZE")
+
+def use(parser):
+    batches = parser.parse_file([sys.argv[1]] * 4, 8000)
+    assert [len(batch["s"]) for batch in batches] == [8000]
+    return parser
+
+features = {"s": tfw.FixedLenFeature([], tfw.string)}
+for _ in range(4):  # specifications are kept when they were met several times
+    use(tfw.Parser(features, bytes_as="column"))
+gc.collect()
+before = resident()
+parser = use(tfw.Parser(features, bytes_as="column"))
+idle = resident()
+del parser
+gc.collect()
+print(idle - before, resident() - before)
+"""
+
+
+@pytest.mark.unsanitized("its allocator is another")
+@pytest.mark.skipif(platform.libc_ver()[0] != "glibc", reason="about memory that glibc gives back")
+def test_memory_that_a_parser_keeps_ends_with_it(strings):
+    """One batch of 48 MB: malloc itself keeps no block of more than 32 MiB."""
+    idle, gone = map(int, output_of_python("-c", IDLE, strings).split())
+    assert 40 << 20 < idle < 100 << 20
+    assert gone < 20 << 20

@@ -7,6 +7,7 @@ numpy's own attributes.
 from __future__ import annotations
 
 import operator
+from functools import cache
 from typing import Any
 
 import numpy as np
@@ -177,3 +178,15 @@ def as_row_splits(row_splits: Any) -> IntegerArray:
         convert = not hasattr(row_splits, "shape")
     splits: IntegerArray = int64_array("row_splits", row_splits) if convert else row_splits
     return splits
+
+
+# glibc returns free memory at the end of its heap to the system, by default from 128 KiB on.
+_KEPT_BY_HEAP = 1 << 24
+
+
+@cache
+def keep_heap() -> None:
+    """For who makes many bytes objects again and again: each list of them would take its memory
+    page fault by page fault. After a block with a mapping of its own has been freed, glibc keeps up
+    to twice the size of that block. Once for the process."""
+    np.empty(_KEPT_BY_HEAP // 2, np.uint8)  # freed at once

@@ -48,7 +48,7 @@ class FetchedBatches:
         self, parser: Fetching, table: IndexedTable | None, size: int, num_threads: int = 1
     ) -> None:
         self._held: deque[StringTable] = deque()  # whose records are being parsed
-        handles = [ffi.NULL if schema is None else schema.handle for schema in parser._schemas]
+        handles = [ffi.NULL if schema is None else schema.for_files() for schema in parser._schemas]
         sequence = lib.TFW_SEQUENCE if len(handles) == 2 else 0
         options = PipelineOptions(
             lib.TFW_PIPELINE_PARSE,

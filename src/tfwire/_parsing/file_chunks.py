@@ -16,6 +16,7 @@ from itertools import chain, count
 from typing import Any, NamedTuple, Protocol
 
 from tfwire._base.aliases import Input, StorageOptions
+from tfwire._base.arrays import keep_heap
 from tfwire._base.errors import ParseError, warn
 from tfwire._base.native import damaged_record_error, ffi, lib
 from tfwire._parsing.assembler import Assembler, Misfit
@@ -174,6 +175,7 @@ class FileChunks:
         # one chunk, so that each record can be named or left out.
         self._assembler = parser._assembler(options.batch_size)
         self._pipeline = self._create_pipeline()
+        keep_heap()
 
     def _create_reader(self) -> BatchReader:
         reading, num_threads = self._options.reading, self._options.num_threads
@@ -194,8 +196,8 @@ class FileChunks:
         flags |= lib.TFW_PIPELINE_NO_DATA_CRC if reading.flags & lib.TFW_NO_DATA_CRC else 0
         native = PipelineOptions(
             lib.TFW_PIPELINE_PARSE,
-            ffi.NULL if first is None else first.handle,
-            ffi.NULL if not others or others[0] is None else others[0].handle,
+            ffi.NULL if first is None else first.for_files(),
+            ffi.NULL if not others or others[0] is None else others[0].for_files(),
             1 if self._assembler is not None else min(options.batch_size, _MOST_BATCHED),
             reading.max_record_size,
             _PARSED_BYTES,

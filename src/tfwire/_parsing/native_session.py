@@ -203,15 +203,7 @@ class Schema:
 
     def __init__(self, plan: Plan) -> None:
         self.plan = plan
-        features = ffi.new("tfw_feature[]", len(plan.requests))
-        pinned = [
-            _describe(feature, request)
-            for feature, request in zip(features, plan.requests, strict=True)
-        ]
-        out, error = ffi.new("tfw_schema **"), new_error()
-        check(lib.tfw_schema_create(features, len(features), SEED, out, error), error)
-        del pinned  # C has copied everything
-        self.handle = ffi.gc(out[0], lib.tfw_schema_free)
+        self.handle = _create_native(plan)
         self.columns_flags: int = lib.TFW_FEATURE_LISTS if plan.lists else 0
         # Padding copies these: they stay in C's memory, which serves batch after batch.
         self.lent = {
@@ -237,16 +229,36 @@ class Schema:
         ]
 
     def _take_memory(self) -> None:
+        self._for_files: Any = None
         self.spares = [Spare() for _ in self.plan.requests]
         self.empties = [
             spare.empty if i in self.lent else np.empty for i, spare in enumerate(self.spares)
         ]
+
+    def for_files(self) -> Any:
+        """A ``tfw_schema *`` of its own, where pipelines leave memory for those after them: it ends
+        with the parser, while ``handle`` is kept for equal specifications."""
+        if self._for_files is None:
+            self._for_files = _create_native(self.plan)
+        return self._for_files
 
     def with_own_memory(self) -> Schema:
         """The same schema for another parser: memory is kept as long as the parser."""
         other = copy(self)
         other._take_memory()
         return other
+
+
+def _create_native(plan: Plan) -> Any:
+    features = ffi.new("tfw_feature[]", len(plan.requests))
+    pinned = [
+        _describe(feature, request)
+        for feature, request in zip(features, plan.requests, strict=True)
+    ]
+    out, error = ffi.new("tfw_schema **"), new_error()
+    check(lib.tfw_schema_create(features, len(features), SEED, out, error), error)
+    del pinned  # C has copied everything
+    return ffi.gc(out[0], lib.tfw_schema_free)
 
 
 class Bound(NamedTuple):

@@ -46,6 +46,9 @@ class ArrowSchema(Schema):
 
     layout: TableLayout | None = None  # kept alive
 
+    def for_files(self) -> Any:
+        return self.handle  # no other layout has it
+
 
 class TableField(NamedTuple):
     """A field of a table.

@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 
 from tfwire._base import system
+from tfwire._base.arrays import keep_heap
 from tfwire._base.errors import record_error
 from tfwire._base.iterator_threads import is_waited_for, turn_at
 from tfwire._base.native import address, create, ffi, lib, new_error, objects
@@ -37,11 +38,6 @@ RECORDS_PER_FETCH = 4096
 # From this payload size, reading header and footer separately costs less than copying the payload
 # out of the whole record.
 _LONG_PAYLOAD_BYTES = (1 << 15) - FRAME
-
-# glibc returns free memory at the end of its heap to the system, by default from 128 KiB on. Each
-# list of records would then take its memory page fault by page fault. After a block with a mapping
-# of its own has been freed, glibc keeps up to twice the size of that block.
-_KEPT_BY_HEAP = 1 << 24
 
 
 class FileAccess:
@@ -74,7 +70,7 @@ class FileAccess:
         self._native.cache = ffi.NULL if cache is None else cache
         self._address = address(self._native)
         self._spare: list[tuple[Array, Array]] = []  # buffers not in use
-        np.empty(_KEPT_BY_HEAP // 2, np.uint8)  # freed at once
+        keep_heap()
 
     def one(self, number: int) -> bytes:
         """One record, verified."""
