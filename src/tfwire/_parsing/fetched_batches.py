@@ -71,7 +71,7 @@ class FetchedBatches:
         with suppress(ValueError):
             if isinstance(records, StringTable):
                 self._held.append(records)
-                sent = self._pipeline.give(np.ascontiguousarray(records.table))
+                sent = self._pipeline.give(np.ascontiguousarray(records.table, np.uint64))
             else:
                 sent = self._pipeline.fetch(records)
             assert sent, "fewer orders than there is space for"
