@@ -434,7 +434,9 @@ def test_no_call_runs_after_any_number_of_interrupts():
             pass
         for _ in range(3):
             signal.pthread_kill(threading.main_thread().ident, signal.SIGINT)
-            interrupted.acquire()
+            # A signal that comes just before a thread blocks is noticed with the next one.
+            while not interrupted.acquire(timeout=1):
+                signal.pthread_kill(threading.main_thread().ident, signal.SIGINT)
         go_on.set()
 
     before = signal.signal(signal.SIGINT, note)
@@ -444,7 +446,8 @@ def test_no_call_runs_after_any_number_of_interrupts():
         threads.begin(2)
         with pytest.raises(KeyboardInterrupt):
             threads.for_each(8, call)
-        assert ([], 3) == (running, len(seen))
+        assert [] == running
+        assert 3 <= len(seen)
     finally:
         interrupter.join()
         signal.signal(signal.SIGINT, before)
