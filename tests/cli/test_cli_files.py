@@ -181,7 +181,9 @@ def test_info_as_json(files, name):
         lengths = [len(record) for record in RECORDS]
         assert (min(lengths), max(lengths)) == (info["shortest"], info["longest"])
         assert sum(lengths) / len(lengths) == info["mean"]
-        assert {"bytes": 0, "kind": "other"} == info["first_record"]
+        assert {"bytes": 0, "kind": "Example", "num_features": 0, "features": {}} == info[
+            "first_record"
+        ]
 
 
 # ---- repair -----------------------------------------------------------------------------------

@@ -47,7 +47,8 @@ def likely_message(record: bytes) -> LikelyMessage | None:
         }
     ):
         return _EVENT
-    if found[1, 0] == found[2, 2] == 1 and numbers[-1] <= _TENSOR_FIELDS:
+    small_type = record[1:2] < b"\x80"  # the first field of a tensor, of one byte
+    if found[1, 0] == found[2, 2] == 1 and small_type and numbers[-1] <= _TENSOR_FIELDS:
         return _TENSOR
     if found.keys() <= {(1, 2), (2, 2)} and found[2, 2]:
         return _SEQUENCE
