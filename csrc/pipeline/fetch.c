@@ -337,7 +337,7 @@ static void deliver_records(fetch *f) {
         if (status <= TFW_E_WIRE) {
             const tfw_span *s = &spans_to_parse(f)[done];
             const uintptr_t base = (uintptr_t)f->records; /* 0 where they were given */
-            tfwi_range_keep_misfit(r, (const uint8_t *)(base + s->offset), s->length);
+            tfwi_range_keep_misfit(r, (const uint8_t *)(uintptr_t)(base + s->offset), s->length);
         }
         if (tfwi_block_finish(block, &error) != TFW_OK) {
             stop_for_memory(f);
