@@ -108,6 +108,16 @@ def test_a_closed_iterator_leaves_no_prepared_object(server):
     del records
 
 
+@pytest.mark.parametrize("threads", [1, 2, 4])
+def test_objects_that_are_verified_together_are_fetched_once(server, threads):
+    urls, expected = many(server)
+    for _ in range(5):
+        server.ranges.clear()
+        reports = tfw.verify_files(urls, num_threads=threads)
+        assert len(expected) == sum(report.num_records for report in reports)
+        assert 1 + 2 + 3 + 4 + 5 == len(server.ranges)
+
+
 def test_an_error_of_the_next_object_comes_at_its_place(server):
     urls, expected = many(server, 2)
     records = tfw.read_records([*urls, server.url("/missing"), "memory://none/*"])

@@ -16,7 +16,7 @@ from tfwire._base.native import ffi, lib, new_struct
 from tfwire._base.parallel_map import Check, ParallelMap
 from tfwire._records.files.compression import either_word
 from tfwire._records.files.paths import is_file_object
-from tfwire._records.files.urls import is_url
+from tfwire._records.files.urls import ObjectPath, is_url
 from tfwire._records.reading.damage import RecordPosition, SkippedRegions, display_name
 from tfwire._records.reading.file_passes import (
     FileMap,
@@ -160,7 +160,7 @@ def verify_files(
     if progress is not None:
         check_callable("progress", progress)
         verify.progress = progress
-    return FileMap(verify, list(input_paths(paths, storage_options)), threads)
+    return _verify_all(verify, list(input_paths(paths, storage_options)), threads)
 
 
 def verify_inputs(
@@ -174,6 +174,14 @@ def verify_inputs(
     """As verify_files, of inputs in which no pattern is expanded."""
     verify = _Verify(compression_type, None, file_crc32c, receipt)
     verify.progress = progress
+    return _verify_all(verify, inputs, num_threads)
+
+
+def _verify_all(
+    verify: _Verify, inputs: Iterable[Any], num_threads: int
+) -> FileMap[Any, FileReport]:
+    if num_threads > 1:  # another thread opens the next object, not what this one would prepare
+        inputs = (path.alone() if isinstance(path, ObjectPath) else path for path in inputs)
     return FileMap(verify, inputs, num_threads)
 
 
