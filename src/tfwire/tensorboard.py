@@ -66,6 +66,8 @@ def scalars(
     for path, number, _, record in records.with_positions():
         try:
             event = parse_message(_Event, record)
+            if record and not event.ListFields():
+                raise ParseError("it has other fields")
             rows += [
                 (value.tag, event.step, event.wall_time, *_described(value, plugins))
                 for value in event.summary.value
@@ -125,7 +127,11 @@ _EVENT_CLASSES = message_classes(
             *("oneof value: bytes audio = 6", "oneof value: bytes tensor = 8"),
         ],
         "Summary": ["repeated Value value = 1"],
-        "Event": ["double wall_time = 1", "int64 step = 2", "Summary summary = 5"],
+        "Event": [
+            *("double wall_time = 1", "int64 step = 2", "Summary summary = 5"),
+            *("bytes version = 3", "bytes graph = 4", "bytes message = 6", "bytes session = 7"),
+            *("bytes run = 8", "bytes meta_graph = 9", "bytes source = 10"),
+        ],
     },
 )
 _Event, _Tensor = _EVENT_CLASSES["Event"], _EVENT_CLASSES["Tensor"]

@@ -49,9 +49,10 @@ def test_values_of_every_kind(tmp_path):
     assert found["shape"] == [[], [], [], [30, 40], [5, 7], [], [2, 3]]
 
 
-def test_what_is_no_event_is_refused(tmp_path):
+@pytest.mark.parametrize("record", [b"\xff\xff", tfw.encode_example({"x": 1})])
+def test_what_is_no_event_is_refused(tmp_path, record):
     path = tmp_path / "records"
-    tfw.write_records(path, [event(1), b"\xff\xff"])
+    tfw.write_records(path, [event(1), record])
     with pytest.raises(tfw.ParseError, match="record 1 is no event of TensorBoard"):
         tensorboard.scalars(path)
     tfw.write_records(path, [])
