@@ -48,6 +48,16 @@ def test_files_that_match_in_the_order_of_their_names(pattern):
     assert [1, 2, 3] == list(found.values())
 
 
+def test_indexes_that_a_shell_has_found_are_left_out(folder):
+    names = sorted(path.name for path in folder.iterdir() if path.is_file())
+    assert "a-0.tfwindex" in names
+    expected = {"a-0": 1, "a-1": 2, "a-2": 3, "b[1]": 7}
+    assert (0, expected) == counts(*names)
+    assert (0, {"a-0": 1}) == counts("a-0.tfwindex", "a-0")
+    (folder / "c.tfwindex").write_bytes(b"")  # beside no file that is named: it is asked for
+    assert (0, {"c.tfwindex": 0}) == counts("c.tfwindex")
+
+
 def test_a_file_whose_name_looks_like_a_pattern_is_itself(folder):
     assert (0, {"b[1]": 7}) == counts("b[1]")
     (folder / "a-*").write_bytes((folder / "a-0").read_bytes())

@@ -31,6 +31,7 @@ Result = TypeVar("Result")
 _SHOWN_REGIONS = 20  # listed by commands other than verify
 _LARGEST_INT64 = 2**63 - 1
 _PATTERN = re.compile(r"[*?\[]")
+_INDEX_BESIDE = ".tfwindex"
 _FLAGS = {
     "compression_type='auto' tried": "tried",
     "compression_type is GZIP": "--compression is gzip",
@@ -141,9 +142,12 @@ def input_file(name: str) -> Any:
 def expand_patterns(names: Iterable[str]) -> list[str]:
     """File names in which patterns are replaced by the files that match, in the order of their
     names: in URLs, which no shell expands, and in quoted names. A name that exists stays, and a
-    pattern that nothing matches, whose error comes in its turn.
+    pattern that nothing matches, whose error comes in its turn. An index beside a file that is
+    named too, as by a shell, is left out.
     """
-    return [found for name in names for found in _matches(name)]
+    given = list(names)
+    indexes = {name + _INDEX_BESIDE for name in given}
+    return [found for name in given if name not in indexes for found in _matches(name)]
 
 
 def _matches(name: str) -> list[str]:
