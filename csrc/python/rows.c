@@ -54,22 +54,6 @@ static void put_string_list(tfwi_prefix *f, const tfwi_element *e, size_t count,
     out->at = tfwi_prefix_place(f, TFWI_LIST_LENGTHS(f), out->at, p);
 }
 
-/* The kind of a value; of a list, that of its elements. TFW_NONE: numbers and strings are mixed. An
- * empty list may have any. */
-static int32_t kind_of(const tfwi_item *value) {
-    if (value->type != TFWI_ITEM_LIST) {
-        return value->type == TFWI_ITEM_RAW ? value->kind : value->type;
-    }
-    switch (value->kinds) {
-    case 0:
-    case TFWI_BIT(TFWI_ITEM_INT): return TFW_INT64;
-    case TFWI_BIT(TFWI_ITEM_FLOAT):
-    case TFWI_BIT(TFWI_ITEM_FLOAT) | TFWI_BIT(TFWI_ITEM_INT): return TFW_FLOAT;
-    case TFWI_BIT(TFWI_ITEM_STRING): return TFW_BYTES;
-    default: return TFW_NONE;
-    }
-}
-
 /* The number of values; strings: also their bytes in all. */
 static size_t measure_item(const tfwi_rows *r, const tfwi_item *value, int32_t kind,
                            size_t *out_text_len) {
@@ -112,13 +96,14 @@ TFWI_INLINE int put_pair(tfwi_rows *r, const tfwi_pair *pair, tfwi_output *out) 
     if (value->type == TFWI_ITEM_MISSING) {
         return TFW_OK;
     }
-    int32_t kind = kind_of(value);
+    int32_t kind = tfwi_kind_of(r, pair);
     if (kind == TFW_NONE) {
         return TFWI_UNKNOWN;
     }
-    tfwi_prefix *f = tfwi_rows_prefix(r, pair->key, kind);
+    int status;
+    tfwi_prefix *f = tfwi_rows_prefix(r, pair->key, kind, &status);
     if (f == NULL) {
-        return TFW_E_MEMORY;
+        return status;
     }
     size_t text_len;
     size_t count = measure_item(r, value, kind, &text_len);
@@ -182,17 +167,24 @@ static int put_pairs(tfwi_rows *r, tfwi_output *out) {
             out->at = r->writer->scalars(r->scalars.of, run, 0, out->at);
             continue;
         }
-        int status = put_pair(r, &r->pairs.of[r->order.of[i]], out);
+        tfwi_pair *pair = &r->pairs.of[r->order.of[i]];
+        int status = put_pair(r, pair, out);
+        run = status == TFW_OK;
+        if (status == TFWI_OTHER_KIND) { /* once more, if it can be made to fit */
+            status = tfwi_rows_fit(r, pair);
+        }
         if (status != TFW_OK) {
             return status;
         }
-        run = 1;
     }
     return TFW_OK;
 }
 
 int tfwi_put_row(tfwi_rows *r, tfwi_output *out) {
     int status = r->same_keys ? TFW_OK : tfwi_rows_order(r);
+    if (status == TFW_OK && r->compares && !(r->same_keys && r->is_settled)) {
+        status = tfwi_rows_settle(r);
+    }
     if (status != TFW_OK) {
         return status;
     }

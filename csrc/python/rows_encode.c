@@ -17,6 +17,8 @@ static void free_rows(PyObject *capsule) {
     tfwi_rows *r = PyCapsule_GetPointer(capsule, capsule_name);
     tfwi_rows_forget(r);
     Py_XDECREF(r->array_type);
+    Py_XDECREF(r->declared);
+    tfw_free(r->settled.of);
     tfw_free(r->blocks.of);
     tfw_free(r->prefixes.of);
     tfw_free(r->order.of);
@@ -52,14 +54,19 @@ PyObject *tfwi_new_rows(PyObject *module, tfwi_arguments args, Py_ssize_t arg_co
     return capsule;
 }
 
-/* The encoder of a capsule, ready for a call; NULL, with an exception. */
-static tfwi_rows *take_rows(PyObject *capsule, bool sort_keys) {
+tfwi_rows *tfwi_rows_take(PyObject *capsule) {
     tfwi_rows *r = PyCapsule_GetPointer(capsule, capsule_name);
+    if (r != NULL && r->keys.count > MAX_KEYS) {
+        tfwi_rows_forget(r);
+    }
+    return r;
+}
+
+/* The same, in this order of keys. */
+static tfwi_rows *take_rows(PyObject *capsule, bool sort_keys) {
+    tfwi_rows *r = tfwi_rows_take(capsule);
     if (r == NULL) {
         return NULL;
-    }
-    if (r->keys.count > MAX_KEYS) {
-        tfwi_rows_forget(r);
     }
     if (r->sort_keys != sort_keys) {
         r->sort_keys = sort_keys;
@@ -70,12 +77,14 @@ static tfwi_rows *take_rows(PyObject *capsule, bool sort_keys) {
 
 /* Reads and writes a row. */
 TFWI_INLINE int encode_dict(tfwi_rows *r, PyObject *row, tfwi_output *out) {
+    const size_t settled = r->settled.count;
     int status = tfwi_read_row(r, row);
     if (status == TFW_OK) {
         status = tfwi_put_row(r, out);
     }
     if (status != TFW_OK) {
         r->pairs.count = 0; /* the order may not be that of these keys */
+        tfwi_rows_unsettle(r, settled);
     }
 #ifdef Py_GIL_DISABLED
     tfwi_release_held(r);
@@ -90,13 +99,16 @@ static PyObject *no_memory(void) {
 
 /* ---- Calls ---------------------------------------------------------------------------------- */
 
-/* rows, row, sort_keys: its Example; None: Python must encode it. */
+/* rows, row, sort_keys[, number]: its Example; None: Python must encode it, or its number is needed
+ * to settle kinds. */
 PyObject *tfwi_encode_row(PyObject *module, tfwi_arguments args, Py_ssize_t arg_count) {
     tfwi_rows *r = take_rows(args[0], args[2] == Py_True);
-    (void)module, (void)arg_count;
+    (void)module;
     if (r == NULL) {
         return NULL;
     }
+    r->may_settle = arg_count > 3;
+    r->number = r->may_settle ? PyLong_AsUnsignedLongLong(args[3]) : 0;
     tfwi_output out = {r->scratch, r->scratch + SCRATCH_SIZE};
     switch (encode_dict(r, args[1], &out)) {
     case TFW_OK:
@@ -106,16 +118,18 @@ PyObject *tfwi_encode_row(PyObject *module, tfwi_arguments args, Py_ssize_t arg_
     }
 }
 
-/* rows, list, first, sort_keys, headroom, tailroom, out, capacity, spans: encodes dicts of the list
- * from the first on, up to one that does not fit or that Python must encode. Headroom, tailroom,
- * out and spans, one for each, as of tfw_encode. Returns (how many, their bytes with the room
- * around them, whether there was no room for the next). */
+/* rows, list, first, sort_keys, headroom, tailroom, out, capacity, spans, number: encodes dicts of
+ * the list from the first on, up to one that does not fit or that Python must encode. Headroom,
+ * tailroom, out and spans, one for each, as of tfw_encode; the number is that of the list's first
+ * row. Returns (how many, their bytes with the room around them, whether there was no room for the
+ * next). */
 PyObject *tfwi_encode_rows(PyObject *module, tfwi_arguments args, Py_ssize_t arg_count) {
     PyObject *list = args[1];
     const size_t first = tfwi_size(args[2]), headroom = tfwi_size(args[4]);
     const size_t tailroom = tfwi_size(args[5]), capacity = tfwi_size(args[7]);
     uint8_t *memory = tfwi_address(args[6]);
     tfw_span *spans = tfwi_address(args[8]);
+    const uint64_t number = PyLong_AsUnsignedLongLong(args[9]);
     const size_t count = (size_t)PyList_Size(list);
     size_t done = 0, length = 0;
     int status = TFW_OK;
@@ -124,7 +138,9 @@ PyObject *tfwi_encode_rows(PyObject *module, tfwi_arguments args, Py_ssize_t arg
     if (r == NULL) {
         return NULL;
     }
+    r->may_settle = true;
     for (; first + done < count; done++) {
+        r->number = number + first + done;
         if (capacity - length < headroom + tailroom) {
             status = TFW_NEED_SPACE;
             break;

@@ -69,8 +69,7 @@ static uint64_t *take_words(tfwi_rows *r, size_t words) {
     return block;
 }
 
-/* Gives every key a place for its prefixes. */
-static int make_places(tfwi_rows *r) {
+int tfwi_rows_make_places(tfwi_rows *r) {
     size_t more = r->keys.count - r->prefixes.count;
     if (!TFWI_RESERVE_MORE(r->prefixes, more)) {
         return TFW_E_MEMORY;
@@ -102,14 +101,19 @@ static int make_prefix(tfwi_rows *r, uint32_t index, int32_t kind, uint32_t use)
 }
 
 int tfwi_rows_prepare(tfwi_rows *r, uint32_t key, int32_t kind) {
-    if (key >= r->prefixes.count && make_places(r) != TFW_OK) {
+    if (key >= r->prefixes.count && tfwi_rows_make_places(r) != TFW_OK) {
         return TFW_E_MEMORY;
     }
-    uint32_t use = r->prefixes.of[key].uses[kind - 1];
+    tfwi_key_prefixes *k = &r->prefixes.of[key];
+    if (k->kind != TFW_NONE && k->kind != TFWI_ANY_KIND && k->kind != kind) {
+        return TFWI_OTHER_KIND;
+    }
+    uint32_t use = k->uses[kind - 1];
     if ((use == 0 || use == TFWI_TEMPLATE_USES) && make_prefix(r, key, kind, use) != TFW_OK) {
         return TFW_E_MEMORY;
     }
-    r->prefixes.of[key].uses[kind - 1] = use + 1;
+    k->uses[kind - 1] = use + 1;
+    k->ready[kind - 1] = use == TFWI_TEMPLATE_USES;
     return TFW_OK;
 }
 
@@ -119,6 +123,8 @@ void tfwi_rows_forget(tfwi_rows *r) {
     }
     r->blocks.count = 0;
     r->prefixes.count = 0;
+    r->settled.count = 0;
+    r->is_settled = false;
     for (size_t i = 0; i < r->known; i++) {
         Py_CLEAR(r->pairs.of[i].name);
     }

@@ -119,9 +119,11 @@ from tfwire._records.writing.repair_file import (
     RepairReport as RepairReport,
     repair_file as repair_file,
 )
+from tfwire._records.writing.write_records import (
+    write_records as write_records,
+)
 from tfwire._records.writing.writer import (
     TFRecordWriter as TFRecordWriter,
-    write_records as write_records,
 )
 from tfwire._version import (
     __version__ as __version__,

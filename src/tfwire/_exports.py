@@ -74,6 +74,6 @@ EXPORTS = {
     "verify_file": "tfwire._records.reading.verify_files",
     "verify_files": "tfwire._records.reading.verify_files",
     "view": "tfwire",
-    "write_records": "tfwire._records.writing.writer",
+    "write_records": "tfwire._records.writing.write_records",
     "write_schema": "tfwire._parsing.schema_files",
 }

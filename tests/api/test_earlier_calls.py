@@ -14,7 +14,7 @@ import pytest
 import tfwire as tfw
 from helpers.products import check_each
 from helpers.search import FIRST_SEED
-from tfwire._examples import decode, encode_rows
+from tfwire._examples import decode, kinds
 
 pytestmark = pytest.mark.outside_c
 
@@ -28,7 +28,7 @@ KEYS = [
 
 def forget():
     """Drops the encoders and decoders that calls share."""
-    encode_rows._idle.clear()
+    kinds._idle.clear()
     decode._idle.clear()
 
 

@@ -12,7 +12,7 @@ from hypothesis import given, strategies as st
 from helpers.arguments.encoding import encode_in_python, encode_without
 from tfwire._examples import encode_rows as row_encoding
 from tfwire._examples.encode import (
-    FramedRows,
+    WriterRows,
     encode_columns,
     encode_example,
     encode_examples,
@@ -147,8 +147,8 @@ def test_plain_rows_are_left_to_c(only_c, row):
 @pytest.mark.parametrize("sort_keys", [True, False])
 def test_c_and_python_encode_rows_alike(sort_keys):
     rows = KNOWN + KNOWN[::-1]
-    expected = encode_in_python(rows, sort_keys=sort_keys)
-    assert encode_examples(rows, sort_keys=sort_keys) == expected
+    expected = encode_in_python(rows, sort_keys=sort_keys, kinds="any")
+    assert encode_examples(rows, sort_keys=sort_keys, kinds="any") == expected
     assert [encode_example(row, sort_keys=sort_keys) for row in rows] == expected
 
 
@@ -228,13 +228,20 @@ def outcome(call, *arguments, **options):
         return type(error), str(error)
 
 
-@given(ROWS, st.booleans())
-def test_rows_of_anything_have_one_outcome(rows, sort_keys):
+KINDS = st.one_of(
+    st.sampled_from([None, "any"]),
+    st.dictionaries(ANY_TEXT, st.sampled_from(["int64", "float32", "string", "any"]), max_size=3),
+)
+
+
+@given(ROWS, st.booleans(), KINDS)
+def test_rows_of_anything_have_one_outcome(rows, sort_keys, kinds):
     """The same messages, or the same error, whichever way a row takes."""
-    expected = outcome(encode_in_python, rows, sort_keys=sort_keys)
-    assert outcome(encode_examples, rows, sort_keys=sort_keys) == expected
+    options = {"sort_keys": sort_keys, "kinds": kinds}
+    expected = outcome(encode_in_python, rows, **options)
+    assert outcome(encode_examples, rows, **options) == expected
     for form in ("_as_it_is", "_plain"):
-        assert outcome(encode_without, [form], rows, sort_keys=sort_keys) == expected
+        assert outcome(encode_without, [form], rows, **options) == expected
 
 
 PLAIN = st.one_of(st.booleans(), st.integers(-(2**63), 2**63 - 1), st.floats(), st.text())
@@ -243,14 +250,14 @@ PLAIN_ROW = st.dictionaries(
 )
 
 
-@given(st.lists(PLAIN_ROW), st.data())
-def test_rows_of_numbers_and_text_are_the_same_in_every_form(rows, data):
+@given(st.lists(PLAIN_ROW), st.sampled_from([None, "any", {"": "float32"}]), st.data())
+def test_rows_of_numbers_and_text_are_the_same_in_every_form(rows, kinds, data):
     """Also where rows, lists and texts occur again, and rows are wide."""
     rows += data.draw(st.lists(st.sampled_from(rows or [{}])))
-    expected = encode_in_python(rows)
-    assert expected == encode_examples(rows)
-    assert expected == encode_without(["_as_it_is"], rows)
-    assert expected == encode_without(["_plain"], rows)
+    expected = outcome(encode_in_python, rows, kinds=kinds)
+    assert expected == outcome(encode_examples, rows, kinds=kinds)
+    assert expected == outcome(encode_without, ["_as_it_is"], rows, kinds=kinds)
+    assert expected == outcome(encode_without, ["_plain"], rows, kinds=kinds)
 
 
 def test_rows_are_numbered_across_chunks():
@@ -264,7 +271,7 @@ def test_rows_before_a_bad_one_are_framed():
     rows = [{"x": i} for i in range(100)] + [{"x": [None]}]
     sizes = []
     with pytest.raises(TypeError, match=r"^feature 'x': "):
-        sizes.extend(block.length for block in FramedRows().encode(rows))
+        sizes.extend(block.length for block in WriterRows().framer()(rows, 0))
     assert sum(sizes) == sum(len(record) + 16 for record in encode_examples(rows[:-1]))
 
 
@@ -321,7 +328,7 @@ def test_threads_encode_at_the_same_time():
 
 def test_rows_of_many_sizes_are_framed_whole():
     rows = [{"x": b"x" * (i * i % 5000)} for i in range(3000)]
-    framed = b"".join(bytes(block.view) for block in FramedRows().encode(iter(rows)))
+    framed = b"".join(bytes(block.view) for block in WriterRows().framer()(iter(rows), 0))
     columns = {"x": [row["x"] for row in rows]}
     expected = b"".join(bytes(block.view) for block in encode_framed(columns))
     assert framed == expected

@@ -21,7 +21,7 @@ def write(path, records):
 
 
 def write_rows(path, rows):
-    return write(path, tfw.encode_examples(rows))
+    return write(path, tfw.encode_examples(rows, kinds="any"))
 
 
 def sequence(context, lists):

@@ -31,6 +31,8 @@ BytesAs: TypeAlias = Literal["object", "column"]
 """How strings are given: as bytes objects, or as a BytesColumn."""
 BinaryAs: TypeAlias = Literal["large_binary", "binary", "large_string", "string"]
 """The Arrow type of strings."""
+FeatureKind: TypeAlias = Literal["int64", "float32", "string", "any"]
+"""What a feature's values are written as; "any": as each of them is."""
 OnCorrupt: TypeAlias = Literal["raise", "skip", "tail", "stop"]
 """What to do at damage; see ``read_records``."""
 OnParseError: TypeAlias = Literal["raise", "skip"]
@@ -165,6 +167,10 @@ TableFeatures: TypeAlias = (
 """A specification, or those of contexts and of feature lists."""
 Row: TypeAlias = Mapping[str, object] | Mapping[bytes, object]
 """Values by key: of one record, or columns of many."""
+FeatureKinds: TypeAlias = (
+    Literal["any"] | Mapping[str, FeatureKind | DTypeLike] | Mapping[bytes, FeatureKind | DTypeLike]
+)
+"""The kinds of features by their names, where rows differ in them; see ``encode_examples``."""
 Record: TypeAlias = BytesLike | str | Row | SupportsSerialize
 """What is written as a record: its bytes, or a row or message, which is encoded."""
 DecodedValues: TypeAlias = Array | list[bytes]

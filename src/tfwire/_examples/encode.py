@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Generator, Iterable, Iterator, Mapping
+from collections.abc import Generator, Iterable, Mapping
 from contextlib import closing
 from typing import TYPE_CHECKING, Any, Literal, overload
 
@@ -11,6 +11,7 @@ import numpy as np
 from tfwire._base.aliases import (
     BytesAs,
     BytesLike,
+    FeatureKinds,
     Integer,
     Number,
     Row,
@@ -21,8 +22,9 @@ from tfwire._base.arguments import boolean, check_type, choice, integer
 from tfwire._examples.arrow_import import is_arrow
 from tfwire._examples.column_types import BytesColumn
 from tfwire._examples.dealing_encoder import DealingEncoder, ForEach
-from tfwire._examples.encode_rows import RowEncoder, encode_row
+from tfwire._examples.encode_rows import RowEncoder, WriterRows as WriterRows, encode_row
 from tfwire._examples.encoder_inputs import inputs_from_columns, inputs_from_lists, inputs_from_rows
+from tfwire._examples.kinds import Agree, KindMemory
 from tfwire._examples.missing import columns_of_frame
 from tfwire._examples.native_encoder import (
     FRAME_ROOM,
@@ -32,7 +34,9 @@ from tfwire._examples.native_encoder import (
     batches_of_table,
     encode_blocks,
     encode_whole,
+    framed_blocks,
     native_inputs,
+    strings_of_blocks,
 )
 from tfwire._examples.parallel_encoder import ParallelEncoder, are_few
 from tfwire._examples.values import (
@@ -80,20 +84,28 @@ def encode_example(row: Row, *, sort_keys: bool = True) -> bytes:
     return encode_row(row, sort_keys is True or boolean("sort_keys", sort_keys))
 
 
-def encode_examples(rows: Iterable[Row], *, sort_keys: bool = True) -> list[bytes]:
-    """Encodes many records. They may differ in keys, kinds and lengths.
+def encode_examples(
+    rows: Iterable[Row], *, sort_keys: bool = True, kinds: FeatureKinds | None = None
+) -> list[bytes]:
+    """Encodes many records. They may differ in keys and lengths.
 
-    The same as ``[encode_example(row) for row in rows]``, and much faster.
+    As ``[encode_example(row) for row in rows]``, and much faster. Readers take one kind of a
+    feature (int64, float32 or string), so the values of a feature must have the same kind in all
+    rows. Its first value decides, unless ``kinds`` does. ``[]`` has no kind; a NaN among strings is
+    a value that is missing.
 
     Args:
         rows: An iterable of mappings, as encode_example takes them.
         sort_keys: As for encode_example.
+        kinds: Kinds by the names of features: of "float32", ints are written as floats; "any"
+            takes values of several kinds as they are. ``kinds="any"`` says that of all features.
 
     Returns:
         A serialized ``tf.train.Example`` per row.
 
     Raises:
-        TypeError, ValueError: As encode_example.
+        TypeError, ValueError: As encode_example. TypeError: A value of another kind than those
+            before; the message names both records. Beyond 4,096 names, kinds may be forgotten.
 
     Example:
         >>> [len(message) for message in encode_examples([{"a": 1}, {"a": [1, 2], "b": "x"}])]
@@ -106,7 +118,8 @@ def encode_examples(rows: Iterable[Row], *, sort_keys: bool = True) -> list[byte
         )
     check_type("rows", rows, Iterable, "an iterable of mappings")
     sort_keys = boolean("sort_keys", sort_keys)
-    return _strings(RowEncoder(NO_ROOM, sort_keys).encode_all(rows))
+    with closing(KindMemory(kinds)) as memory:
+        return strings_of_blocks(RowEncoder(NO_ROOM, sort_keys, memory).encode_all(rows))
 
 
 @overload
@@ -174,7 +187,7 @@ def encode_columns(
         with closing(_batches(columns, sort_keys, _NO_LIMIT)) as batches:
             return _whole(batches, num_threads)
     with closing(_blocks(columns, sort_keys, NO_ROOM, num_threads)) as blocks:
-        return _strings(blocks)
+        return strings_of_blocks(blocks)
 
 
 Batches = Generator[tuple[NativeInputs, int], None, None]
@@ -187,7 +200,7 @@ _PARALLEL_TABLE_ROOM = 1 << 26
 _NO_LIMIT = 1 << 62
 
 
-def _batches(columns: Any, sort_keys: bool, room: int) -> Batches:
+def _batches(columns: Any, sort_keys: bool, room: int, agree: Agree | None = None) -> Batches:
     """Columns as the encoder's inputs: in one batch, or the batches of a table.
 
     Raises:
@@ -195,18 +208,30 @@ def _batches(columns: Any, sort_keys: bool, room: int) -> Batches:
     """
     columns = columns_of_frame(columns)
     if is_arrow(columns):
-        return batches_of_table(columns, sort_keys, room)
-    inputs, num_records = inputs_from_columns(columns, sort_keys)
-    return (batch for batch in [(native_inputs(inputs), num_records)])
+        batches = batches_of_table(columns, sort_keys, room)
+    else:
+        inputs, num_records = inputs_from_columns(columns, sort_keys)
+        batches = (batch for batch in [(native_inputs(inputs), num_records)])
+    return batches if agree is None else _agreeing(batches, agree)
+
+
+def _agreeing(batches: Batches, agree: Agree) -> Batches:
+    with closing(batches):
+        for features, num_records in batches:
+            yield agree(features, num_records), num_records
 
 
 def _blocks(
-    columns: Any, sort_keys: bool, room: tuple[int, int], num_threads: int
+    columns: Any,
+    sort_keys: bool,
+    room: tuple[int, int],
+    num_threads: int,
+    agree: Agree | None = None,
 ) -> Generator[EncodedBlock, None, None]:
     """Encodes columns. A block is valid until the next one is asked for; it is framed if it has a
     tally. Closing this generator ends its threads."""
     table_room = _TABLE_ROOM if num_threads == 1 else _PARALLEL_TABLE_ROOM
-    batches = _batches(columns, sort_keys, table_room)
+    batches = _batches(columns, sort_keys, table_room, agree)
     return _blocks_of(batches, room, ParallelEncoder(num_threads, room), num_threads == 1)
 
 
@@ -265,21 +290,14 @@ def encode_sequence_example(
     sort_keys = boolean("sort_keys", sort_keys)
     features = native_inputs(inputs_from_rows([context or {}], sort_keys))
     lists = native_inputs(inputs_from_lists(feature_lists or {}, sort_keys))
-    return _strings(encode_blocks(features, lists, 1, NO_ROOM))[0]
-
-
-def _strings(blocks: Iterator[EncodedBlock]) -> list[bytes]:
-    records: list[bytes] = []
-    for block in blocks:
-        records += block.strings()
-    return records
+    return strings_of_blocks(encode_blocks(features, lists, 1, NO_ROOM))[0]
 
 
 # ---- Records of files: what writers need --------------------------------------------------------
 
 
 def encode_framed(
-    columns: Row | SupportsArrow, num_threads: int = 1
+    columns: Row | SupportsArrow, num_threads: int = 1, agree: Agree | None = None
 ) -> Generator[EncodedBlock, None, None]:
     """Encodes columns as the bytes of a TFRecord file, in blocks of some hundred KiB to a mebibyte.
 
@@ -288,19 +306,20 @@ def encode_framed(
     Raises:
         TypeError, ValueError: As encode_columns.
     """
-    return _framed(_blocks(columns, True, FRAME_ROOM, num_threads))
+    return framed_blocks(_blocks(columns, True, FRAME_ROOM, num_threads, agree))
 
 
 def encode_framed_apart(
-    columns: Row | SupportsArrow, num_threads: int, range_bytes: int = 0
+    columns: Row | SupportsArrow, num_threads: int, agree: Agree, range_bytes: int = 0
 ) -> Generator[EncodedBlock, None, None]:
     """As encode_framed, in blocks that stay valid.
 
     Args:
         columns: As for encode_columns.
+        agree: As WriterRows.agree gives it.
         num_threads, range_bytes: As for ParallelEncoder.
     """
-    batches = _batches(columns, True, _PARALLEL_TABLE_ROOM)
+    batches = _batches(columns, True, _PARALLEL_TABLE_ROOM, agree)
     return _apart(batches, ParallelEncoder(num_threads, FRAME_ROOM, range_bytes))
 
 
@@ -312,20 +331,25 @@ def _apart(batches: Batches, encoder: ParallelEncoder) -> Generator[EncodedBlock
 
 
 def encode_dealt(
-    columns: Row | SupportsArrow, num_files: int, num_threads: int, for_each: ForEach
+    columns: Row | SupportsArrow,
+    num_files: int,
+    num_threads: int,
+    for_each: ForEach,
+    agree: Agree,
 ) -> Generator[list[EncodedBlock | None], None, None]:
     """Encodes columns as the records of several files, which get one each in turn.
 
     Args:
         columns: As for encode_columns.
         num_files, num_threads, for_each: As for DealingEncoder.
+        agree: As WriterRows.agree gives it.
 
     Returns:
         A generator of parts of all files, in blocks that stay valid.
     """
     encoder = DealingEncoder(num_files, num_threads, for_each)
     room = _TABLE_ROOM if num_threads == 1 else _PARALLEL_TABLE_ROOM
-    return _dealt(_batches(columns, True, room), encoder)
+    return _dealt(_batches(columns, True, room, agree), encoder)
 
 
 def _dealt(
@@ -333,28 +357,6 @@ def _dealt(
 ) -> Generator[list[EncodedBlock | None], None, None]:
     with closing(batches):
         yield from encoder.deal(batches)
-
-
-class FramedRows:
-    """Encodes rows as the bytes of a TFRecord file. Its buffer serves call after call."""
-
-    def __init__(self) -> None:
-        self._encoder = RowEncoder(FRAME_ROOM, sort_keys=True, numbered=False)
-
-    def encode(self, rows: Iterable[Row]) -> Iterator[EncodedBlock]:
-        """Blocks of some hundred KiB. A block is valid until the next one is asked for.
-
-        Raises:
-            TypeError, ValueError: As encode_example, after the blocks of the rows before.
-        """
-        return _framed(self._encoder.encode_all(rows))
-
-
-def _framed(blocks: Iterable[EncodedBlock]) -> Generator[EncodedBlock, None, None]:
-    for block in blocks:
-        if block.tally is None:
-            block.frame()
-        yield block
 
 
 # ---- Features: the helpers of the tutorials -----------------------------------------------------

@@ -3,20 +3,27 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import closing
 from itertools import islice
 from typing import Any
 
 import numpy as np
 
-from tfwire._base.native import SEED, address, ffi, objects
+from tfwire._base.aliases import FeatureKinds, Row
+from tfwire._base.native import address, ffi, objects
 from tfwire._examples.encoder_inputs import inputs_from_rows
+from tfwire._examples.kinds import Agree, ArrayOfKind, KindMemory, give_back, take_encoder
 from tfwire._examples.missing import is_missing
 from tfwire._examples.native_encoder import (
+    FRAME_ROOM,
     NO_ROOM,
     EncodeBuffer,
     EncodedBlock,
+    NativeInputs,
     encode_blocks,
+    framed_blocks,
     native_inputs,
+    strings_of_blocks,
 )
 from tfwire._examples.values import (
     AS_ARRAY,
@@ -44,10 +51,7 @@ def encode_row(row: Any, sort_keys: bool) -> bytes:
     Raises:
         TypeError, ValueError: As encode_example.
     """
-    try:
-        encoder = _idle.pop()
-    except IndexError:
-        encoder = _new_encoder()
+    encoder = take_encoder()
     try:
         record: bytes | None = _encode_row(encoder, row, sort_keys)
         if record is None:
@@ -57,9 +61,37 @@ def encode_row(row: Any, sort_keys: bool) -> bytes:
     except Exception:  # from any method of a value; if the row has no encoding, Python says why
         pass
     finally:
-        _idle.append(encoder)
-    (block,) = RowEncoder(NO_ROOM, sort_keys, numbered=False).encode([row])
+        give_back(encoder)
+    with closing(KindMemory("any")) as memory:
+        return _encode_alone(memory, row, sort_keys, 0)
+
+
+def _encode_alone(memory: KindMemory, row: Any, sort_keys: bool, number: int) -> bytes:
+    (block,) = RowEncoder(NO_ROOM, sort_keys, memory, numbered=False).encode([row], number)
     return block.strings()[0]
+
+
+def _encode_row_of(memory: KindMemory, row: Any, number: Callable[[], int]) -> bytes:
+    """Encodes one row, in the kinds of the rows before.
+
+    Args:
+        memory: What remembers them.
+        row: The row.
+        number: Its number is asked for if it may have to be remembered.
+
+    Raises:
+        TypeError, ValueError: As encode_example, or its kinds differ from those before.
+    """
+    record = memory.encode_row(row, True)
+    if record is None:
+        first = number()
+        try:
+            record = memory.encode_row(_plain(row), True, first)
+        except Exception:  # as in encode_row
+            record = None
+        if record is None:
+            return _encode_alone(memory, row, True, first)
+    return record
 
 
 class RowEncoder:
@@ -68,20 +100,28 @@ class RowEncoder:
     Args:
         room: FRAME_ROOM or NO_ROOM.
         sort_keys: Write features in the order of their keys' bytes.
+        memory: What remembers the kinds that rows must agree in.
         numbered: Errors begin with the number of the row.
     """
 
-    def __init__(self, room: tuple[int, int], sort_keys: bool, numbered: bool = True) -> None:
+    def __init__(
+        self,
+        room: tuple[int, int],
+        sort_keys: bool,
+        memory: KindMemory,
+        numbered: bool = True,
+    ) -> None:
         self._room = room
         self._sort_keys = sort_keys
+        self._memory = memory
         self._numbered = numbered
         self._buffer = EncodeBuffer(0)
-        self._num_rows = 0  # of the chunks before
         self._chunk_rows = _FIRST_CHUNK
         self._forms: Sequence[Callable[[Any], Any]] = (_as_it_is, _plain)
 
-    def encode_all(self, rows: Iterable[Any]) -> Iterator[EncodedBlock]:
-        """Blocks of any number of rows. A block is valid until the next is asked for.
+    def encode_all(self, rows: Iterable[Any], number: int = 0) -> Iterator[EncodedBlock]:
+        """Blocks of any number of rows, the first of which has a number. A block is valid until the
+        next is asked for.
 
         Raises:
             TypeError, ValueError: As encode_example.
@@ -89,32 +129,32 @@ class RowEncoder:
         remaining = iter(rows)
         while chunk := list(islice(remaining, self._chunk_rows)):
             length = 0
-            for block in self.encode(chunk):
+            for block in self.encode(chunk, number):
                 length += block.length
                 yield block
+            number += len(chunk)
             rows_in_cache = _CHUNK_SIZE * len(chunk) // (length + 1)
             self._chunk_rows = min(max(rows_in_cache, 1), _MAX_CHUNK)
 
-    def encode(self, rows: list[Any]) -> Iterator[EncodedBlock]:
-        """Blocks of a chunk of rows.
+    def encode(self, rows: list[Any], number: int = 0) -> Iterator[EncodedBlock]:
+        """Blocks of a chunk of rows, the first of which has a number.
 
         Raises:
             TypeError, ValueError: As encode_example.
         """
         done = 0
         for form in self._forms:
-            for block in self._encode_natively(form, rows[done:]):
+            for block in self._encode_natively(form, rows[done:], number + done):
                 done += len(block.spans)
                 yield block
             if done == len(rows):
                 break
             self._forms = (_plain,)  # the other rows are probably like this one
         if done < len(rows):
-            yield from self._encode_in_python(rows, done)
-        self._num_rows += len(rows)
+            yield from self._encode_in_python(rows[done:], number + done)
 
     def _encode_natively(
-        self, form: Callable[[Any], Any], rows: list[Any]
+        self, form: Callable[[Any], Any], rows: list[Any], number: int
     ) -> Iterator[EncodedBlock]:
         """The rows before the first one that C cannot encode."""
         try:
@@ -125,62 +165,98 @@ class RowEncoder:
         places, first, full = ffi.from_buffer(spans), 0, True
         while full and first < len(rows):
             buffer = self._buffer
-            try:
-                encoder = _idle.pop()
-            except IndexError:
-                encoder = _new_encoder()
-            try:
+            memory = self._memory
+            with memory.lock:
                 done, length, full = objects.tfw_encode_rows(
-                    *(encoder, rows, first, self._sort_keys, *self._room),
-                    *(address(buffer.out), len(buffer.out), address(places)),
+                    *(memory.encoder or memory.taken(), rows, first, self._sort_keys, *self._room),
+                    *(address(buffer.out), len(buffer.out), address(places), number),
                 )
-            finally:
-                _idle.append(encoder)
             if done:
                 yield EncodedBlock(buffer.memory, length, spans[:done])
                 first += done
             elif full:
                 self._buffer = EncodeBuffer(max(2 * len(buffer.out), 2 * _CHUNK_SIZE))
 
-    def _encode_in_python(self, rows: Sequence[Any], first: int) -> Iterator[EncodedBlock]:
-        """Rows from number ``first`` on; one at a time if each keeps its own order of keys."""
+    def _encode_in_python(self, rows: Sequence[Any], number: int) -> Iterator[EncodedBlock]:
+        """Rows, the first of which has a number; one at a time if each keeps its own order of
+        keys."""
         size = len(rows) if self._sort_keys else 1
-        for begin in range(first, len(rows), size):
+        for begin in range(0, len(rows), size):
             group = rows[begin : begin + size]
+            first = number + begin
             try:
-                inputs = inputs_from_rows(group, self._sort_keys)
-            except (TypeError, ValueError):
-                if self._numbered:
-                    self._raise_numbered(group, begin)
+                inputs = inputs_from_rows(group, self._sort_keys, self._memory.settle, first)
+            except BaseException:
+                self._memory.unsettle(first)
+                self._raise_first(group, first)
                 raise
             yield from encode_blocks(native_inputs(inputs), None, len(group), self._room)
 
-    def _raise_numbered(self, rows: Sequence[Any], first: int) -> None:
+    def _raise_first(self, rows: Sequence[Any], number: int) -> None:
         """Raises the error of the first row that has one, with its number."""
-        for i, row in enumerate(rows, self._num_rows + first):
+        for i, row in enumerate(rows, number):
             try:
                 inputs_from_rows([row], self._sort_keys)
             except (TypeError, ValueError) as error:
+                if not self._numbered:
+                    raise
                 kind = TypeError if isinstance(error, TypeError) else ValueError
                 raise kind(f"row {i}: {error}") from None
+            try:
+                inputs_from_rows([row], self._sort_keys, self._memory.settle, i)
+            except TypeError:  # it names the row itself
+                self._memory.unsettle(i)
+                raise
 
 
-# ---- The native encoder of rows -----------------------------------------------------------------
+class WriterRows:
+    """Encodes the rows of a writer, which agree in the kinds of their features, columns included.
 
+    Args:
+        kinds: As for encode_examples.
+    """
 
-class _Array(tuple[int, bytes]):
-    """A kind, and the bytes of an array of it (of strings: of an empty one). C knows this type."""
+    def __init__(self, kinds: FeatureKinds | None = None) -> None:
+        self._memory = KindMemory(kinds)
 
-    __slots__ = ()
+    def record(self, row: Row, number: Callable[[], int]) -> bytes:
+        """A row as a record.
 
+        Args:
+            row: The row.
+            number: Gives its number among the writer's records.
 
-def _new_encoder() -> Any:
-    """An encoder in C, which remembers keys."""
-    return objects.tfw_new_rows(SEED, _Array)
+        Raises:
+            TypeError, ValueError: As encode_examples.
+        """
+        return _encode_row_of(self._memory, row, number)
 
+    def records(self, rows: Sequence[Row], number: int) -> list[bytes]:
+        """Rows as records; the first has a number."""
+        return strings_of_blocks(
+            RowEncoder(NO_ROOM, True, self._memory, numbered=False).encode_all(rows, number)
+        )
 
-# Encoders that no thread is using. A list's pop and append are atomic.
-_idle: list[Any] = []
+    def framer(self) -> Callable[[Iterable[Row], int], Iterator[EncodedBlock]]:
+        """A function that encodes rows, the first of which has a number, as the bytes of a TFRecord
+        file, in blocks of some hundred KiB. A block is valid until the next one is asked for.
+        Errors come after the blocks of the rows before. Its buffer serves call after call."""
+        encoder = RowEncoder(FRAME_ROOM, True, self._memory, numbered=False)
+        return lambda rows, number: framed_blocks(encoder.encode_all(rows, number))
+
+    def agree(self, number: int) -> Agree:
+        """A function for batches of columns, the first record of which has a number."""
+
+        def agree(features: NativeInputs, num_records: int) -> NativeInputs:
+            nonlocal number
+            number += num_records
+            return self._memory.settle_columns(features, num_records, number - num_records)
+
+        return agree
+
+    def close(self) -> None:
+        """Forgets the kinds."""
+        self._memory.close()
 
 
 # ---- Rows as C knows them -----------------------------------------------------------------------
@@ -225,7 +301,7 @@ def _plain_value(obj: Any) -> Any:
     if type(obj) is np.ndarray:
         array_kind = dtype_kind(obj.dtype) or NONE
         if array_kind in AS_ARRAY:
-            return _Array((array_kind, AS_ARRAY[array_kind](obj, None).tobytes()))
+            return ArrayOfKind((array_kind, AS_ARRAY[array_kind](obj, None).tobytes()))
     if type(obj) in (list, tuple) and _SCALARS.issuperset(map(type, obj)):
         return obj
     if is_missing(obj):
@@ -239,7 +315,7 @@ def _plain_value(obj: Any) -> Any:
         return string_bytes(obj, None)
     flat = flatten_value(obj, None)
     if flat.kind in AS_ARRAY:
-        return _Array((flat.kind, AS_ARRAY[flat.kind](flat.values, None).tobytes()))
+        return ArrayOfKind((flat.kind, AS_ARRAY[flat.kind](flat.values, None).tobytes()))
     if flat.kind == NONE:
         return []
-    return list(flat.values) if len(flat.values) else _Array((BYTES, b""))
+    return list(flat.values) if len(flat.values) else ArrayOfKind((BYTES, b""))

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 import operator
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from itertools import chain, compress
 from typing import Any
 
@@ -45,8 +45,27 @@ _MAX_DEPTH = 64  # of ragged rows: numpy's of arrays. A RaggedTensor may be its 
 # ---- Rows -------------------------------------------------------------------------------------
 
 
-def inputs_from_rows(rows: Sequence[Mapping[Any, Any]], sort_keys: bool) -> Inputs:
+Settle = Callable[[bytes, Name, Flat, int], Flat | None]
+"""Gives a value the kind of its feature, by its key, its name and the number of its row."""
+
+
+def _as_it_is(_key: bytes, _name: Name, flat: Flat, _number: int) -> Flat:
+    return flat
+
+
+def inputs_from_rows(
+    rows: Sequence[Mapping[Any, Any]],
+    sort_keys: bool,
+    settle: Settle = _as_it_is,
+    number: int = 0,
+) -> Inputs:
     """The inputs of rows. A feature whose kind differs between rows gets an input for each kind.
+
+    Args:
+        rows: Mappings of names to values.
+        sort_keys: Order features by their keys' bytes.
+        settle: Called with every value; None: it is missing.
+        number: That of the first row.
 
     Raises:
         TypeError: A row is not a mapping, or a value of a type that no feature holds.
@@ -59,7 +78,9 @@ def inputs_from_rows(rows: Sequence[Mapping[Any, Any]], sort_keys: bool) -> Inpu
         for key, name, value in _items(row):
             if is_missing(value):
                 continue
-            flat = flatten_value(value, name)
+            flat = settle(key, name, flatten_value(value, name), number + i)
+            if flat is None:
+                continue
             feature = features.get((key, flat.kind))
             if feature is None:
                 feature = features[key, flat.kind] = _Feature(name)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Generator, Iterator, Sequence
+from collections.abc import Generator, Iterable, Iterator, Sequence
 from contextlib import closing
 from typing import Any, NamedTuple, NoReturn
 
@@ -82,6 +82,22 @@ class EncodedBlock(NamedTuple):
     def strings(self) -> list[bytes]:
         """The records as bytes objects."""
         return strings_from_spans(self.memory, self.spans)
+
+
+def strings_of_blocks(blocks: Iterable[EncodedBlock]) -> list[bytes]:
+    """The records of all blocks as bytes objects."""
+    records: list[bytes] = []
+    for block in blocks:
+        records += block.strings()
+    return records
+
+
+def framed_blocks(blocks: Iterable[EncodedBlock]) -> Generator[EncodedBlock, None, None]:
+    """Blocks that are records of a file, of blocks that have room for it."""
+    for block in blocks:
+        if block.tally is None:
+            block.frame()
+        yield block
 
 
 def encode_blocks(

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import struct
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from itertools import accumulate, islice
 from typing import Any
 
@@ -22,9 +22,9 @@ _CHUNK_RECORDS = 4096  # at most
 _CHUNK_BYTES = 1 << 18  # about
 
 
-def as_record(value: Any) -> bytes:
-    """One record: a bytes-like object, a str (as UTF-8), a mapping (encoded as an Example), a
-    protobuf message, or an object whose ``numpy()`` is one of them.
+def as_record(value: Any, encode: Callable[[Any], bytes] | None = None) -> bytes:
+    """One record: a bytes-like object, a str (as UTF-8), a mapping (encoded as an Example, by this
+    function if there is one), a protobuf message, or an object whose ``numpy()`` is one of them.
 
     Raises:
         TypeError: Anything else.
@@ -36,13 +36,13 @@ def as_record(value: Any) -> bytes:
     if isinstance(value, Mapping):
         from tfwire._examples.encode import encode_example
 
-        return encode_example(value)
+        return (encode or encode_example)(value)
     if hasattr(value, "SerializeToString"):
         return memoryview(value.SerializeToString()).tobytes()
     if hasattr(value, "numpy"):
-        return as_record(value.numpy())
+        return as_record(value.numpy(), encode)
     if isinstance(value, np.ndarray) and value.dtype.kind == "O" and value.ndim == 0:
-        return as_record(value[()])
+        return as_record(value[()], encode)
     if not isinstance(value, np.generic):  # scalars have buffers too, but are not strings
         try:
             view = memoryview(value)
@@ -55,19 +55,22 @@ def as_record(value: Any) -> bytes:
 
 
 def as_records(values: Sequence[Any]) -> Sequence[bytes]:
-    """Many records. Exact bytes objects are returned as they are; rows are encoded together.
+    """Many records. Exact bytes objects are returned as they are; rows are encoded together, and
+    may differ in the kinds of their features.
 
     Raises:
         TypeError, ValueError: As ``as_record``, for some of the values.
     """
-    types = set(map(type, values))
-    if types <= {bytes}:
-        return values
-    if all(issubclass(kind, Mapping) for kind in types):
+    if are_rows(values):
         from tfwire._examples.encode import encode_examples
 
-        return encode_examples(values)
-    return [as_record(value) for value in values]
+        return encode_examples(values, kinds="any")
+    return values if set(map(type, values)) <= {bytes} else [as_record(value) for value in values]
+
+
+def are_rows(values: Sequence[Any]) -> bool:
+    """Whether all values, one or more, are rows."""
+    return bool(values) and all(issubclass(cls, Mapping) for cls in set(map(type, values)))
 
 
 def chunks(values: Iterable[Any]) -> Iterator[list[Any]]:

@@ -156,7 +156,7 @@ FUNCTIONS = {
         {"columns": ROW, "sort_keys": True, "bytes_as": "object", "num_threads": 1},
     ),
     "encode_example": (tfw.encode_example, {"row": ROW, "sort_keys": True}),
-    "encode_examples": (tfw.encode_examples, {"rows": [ROW], "sort_keys": True}),
+    "encode_examples": (tfw.encode_examples, {"rows": [ROW], "sort_keys": True, "kinds": None}),
     "encode_sequence_example": (
         tfw.encode_sequence_example,
         {"context": ROW, "feature_lists": {"s": [[1]]}, "sort_keys": True},
@@ -282,14 +282,14 @@ FUNCTIONS = {
         lambda **arguments: tfw.TFRecordWriter(**arguments).close(),
         {"path": "out", "options": "GZIP", "compression_level": None, "append": False}
         | {"repair_tail": False, "atomic": False, "index": False, "num_threads": 1}
-        | {"storage_options": None},
+        | {"storage_options": None, "kinds": None},
     ),
     "write": (method(one_writer, "write"), {"record": b"x"}),
     "write_many": (method(one_writer, "write_many"), {"records": [b"x"]}),
     "write_columns": (method(one_writer, "write_columns"), {"columns": ROW}),
     "write_records": (
         tfw.write_records,
-        {"path": "out", "records": [b"x"], "options": "", "storage_options": None},
+        {"path": "out", "records": [b"x"], "options": "", "storage_options": None, "kinds": None},
     ),
     "follow_records": (
         tfw.follow_records,
@@ -320,7 +320,7 @@ FUNCTIONS = {
     "ShardedWriter": (
         lambda **arguments: tfw.ShardedWriter(**arguments).close(),
         {"pattern": "out-{shard}", "num_shards": 2, "options": None, "compression_level": None}
-        | {"index": False, "num_threads": 1, "storage_options": None},
+        | {"index": False, "num_threads": 1, "storage_options": None, "kinds": None},
     ),
     "shard_size": (
         lambda shard_size: tfw.ShardedWriter("out-{shard}", shard_size=shard_size).close(),

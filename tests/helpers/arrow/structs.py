@@ -211,7 +211,7 @@ SEQUENCE = (
 
 def written(tmp_path, rows, name="data", **options):
     path = tmp_path / name
-    tfw.write_records(path, rows, **options)
+    tfw.write_records(path, rows, kinds="any", **options)
     return str(path)
 
 

@@ -8,6 +8,7 @@ from typing import Any
 
 from tfwire._base.aliases import (
     CompressionType,
+    FeatureKinds,
     Record,
     RemotePath,
     Row,
@@ -18,7 +19,7 @@ from tfwire._base.arguments import boolean, integer, size_in_bytes
 from tfwire._base.errors import public
 from tfwire._records.files.compression import either_word
 from tfwire._records.files.urls import ObjectPath, with_storage_options
-from tfwire._records.frames import Framed, as_record, as_records, chunks, ends_of_payloads
+from tfwire._records.frames import Framed, as_record, chunks, ends_of_payloads
 from tfwire._records.reading.receipts import Receipt
 from tfwire._records.shards.shard_files import (
     LocalShards,
@@ -60,6 +61,9 @@ class ShardedWriter(WriterBase):
 
     A set may have more files than a process may open: a file is open only during a write.
 
+    Rows and columns must agree in the kinds of their features over all files; ``kinds`` is as for
+    TFRecordWriter.
+
     Attributes:
         paths: The files, once the writer is closed, relative if the pattern is; None before.
         num_records: The number of records written.
@@ -89,8 +93,9 @@ class ShardedWriter(WriterBase):
         num_threads: int = 1,
         compression_type: CompressionType = None,
         storage_options: StorageOptions = None,
+        kinds: FeatureKinds | None = None,
     ) -> None:
-        super().__init__()
+        super().__init__(kinds)
         options = either_word(compression_type, options)
         if (shard_size is None) == (num_shards is None):
             raise ValueError("give either shard_size or num_shards")
@@ -142,7 +147,7 @@ class ShardedWriter(WriterBase):
             >>> writer.num_records
             1
         """
-        self._run(self._distribute, [as_record(record)])
+        self._run(self._distribute, [as_record(record, self._encode_row)])
 
     def write_many(self, records: Iterable[Record]) -> int:
         """Writes records in bulk.
@@ -168,7 +173,7 @@ class ShardedWriter(WriterBase):
         for chunk in chunks(records):
             count += len(chunk)
             try:
-                payloads = as_records(chunk)
+                payloads = self._as_records(chunk)
             except (TypeError, ValueError):
                 for record in chunk:
                     self.write(record)
@@ -194,16 +199,21 @@ class ShardedWriter(WriterBase):
         """
         from tfwire._examples.encode import encode_dealt, encode_framed_apart
 
+        agree = self._the_rows().agree(self.num_records)
         if self._num_shards is None:
-            with closing(encode_framed_apart(columns, self._num_threads)) as blocks:
+            with closing(encode_framed_apart(columns, self._num_threads, agree)) as blocks:
                 for block in blocks:
                     self._run(self._distribute, Framed.of(block))
             return
         self._run(self._workers.begin, self._num_shards)
         for_each = self._workers.for_each
-        with closing(encode_dealt(columns, self._num_shards, self._num_threads, for_each)) as dealt:
+        dealing = encode_dealt(columns, self._num_shards, self._num_threads, for_each, agree)
+        with closing(dealing) as dealt:
             for parts in dealt:
                 self._run(self._write_parts, parts)
+
+    def _next_number(self) -> int:
+        return self.num_records
 
     def _distribute(self, records: Sequence[bytes] | Framed) -> None:
         self._check()

@@ -8,10 +8,17 @@ import operator
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import closing
 from functools import partial
-from itertools import chain
 from typing import Any
 
-from tfwire._base.aliases import CompressionType, Output, Record, Row, StorageOptions, SupportsArrow
+from tfwire._base.aliases import (
+    CompressionType,
+    FeatureKinds,
+    Output,
+    Record,
+    Row,
+    StorageOptions,
+    SupportsArrow,
+)
 from tfwire._base.arguments import boolean, integer
 from tfwire._base.errors import public
 from tfwire._base.parallel_map import Check, ParallelMap
@@ -22,7 +29,6 @@ from tfwire._records.frames import (
     FRAME,
     Packer,
     as_record,
-    as_records,
     chunks,
     ends_of_payloads,
     ends_of_records,
@@ -80,6 +86,9 @@ class TFRecordWriter(WriterBase):
             its own. The records, their order and the bytes of other files do not depend on it. One
             plain file gains 1.6 times at most: the system writes into a file in one thread.
         storage_options: fsspec's options of the filesystem of a URL.
+        kinds: As for ``encode_examples``. The rows and columns that a writer is given must agree in
+            the kinds of their features, from its opening to its end; into records that are bytes it
+            does not look, nor into what a file held before.
 
     Raises:
         OSError: The file cannot be opened. BlockingIOError: Another writer has it open.
@@ -106,8 +115,9 @@ class TFRecordWriter(WriterBase):
         num_threads: int = 1,
         compression_type: CompressionType = None,
         storage_options: StorageOptions = None,
+        kinds: FeatureKinds | None = None,
     ) -> None:
-        super().__init__()
+        super().__init__(kinds)
         options = either_word(compression_type, options)
         self._num_threads = integer("num_threads", num_threads, 1)
         self._path = path = with_storage_options(path, storage_options)
@@ -131,7 +141,8 @@ class TFRecordWriter(WriterBase):
                 protobuf message; an object whose ``numpy()`` is one of them.
 
         Raises:
-            TypeError: Anything else.
+            TypeError: Anything else, or a mapping whose kinds differ from those before, which names
+                both records.
             ValueError: The writer is closed. The record is not in the file, unlike every record
                 whose ``write`` returned.
             OSError: Writing failed, now or before.
@@ -139,7 +150,7 @@ class TFRecordWriter(WriterBase):
                 in the file. Or by a thread that the writer's file object waits for: it may be.
         """
         if type(record) is not bytes:
-            record = as_record(record)
+            record = as_record(record, self._encode_row)
         self._pending.append(record)
         self._room -= len(record) + FRAME
         # close() raises the limit before it writes the collected records: a call that does not see
@@ -168,9 +179,7 @@ class TFRecordWriter(WriterBase):
         for chunk in pieces:
             count += len(chunk)
             if len(chunk) >= _MANY_ROWS and isinstance(chunk[0], Mapping):
-                from tfwire._examples.encode import FramedRows
-
-                encode = encode or FramedRows().encode
+                encode = encode or self._the_rows().framer()
                 self._write_rows(encode, chunk)
             elif len(chunk) >= _MANY_RECORDS:
                 self._run(self._write_pending)
@@ -200,7 +209,8 @@ class TFRecordWriter(WriterBase):
         if self._num_threads > 1 and isinstance(sink, DeflatedSink) and sink.has_members:
             self._write_members(columns, sink)
             return
-        with closing(encode_framed(columns, self._num_threads)) as blocks:
+        agree = self._the_rows().agree(self._next_number())
+        with closing(encode_framed(columns, self._num_threads, agree)) as blocks:
             for block in blocks:
                 self._run(self._write_block, block.view, block.tally)
 
@@ -212,8 +222,9 @@ class TFRecordWriter(WriterBase):
         def compressed(block: Any, check: Check) -> tuple[Any, bytes]:
             return block, sink.member(block.view)
 
+        agree = self._the_rows().agree(self._next_number())
         with (
-            closing(encode_framed_apart(columns, 1, _MEMBER_BYTES)) as blocks,
+            closing(encode_framed_apart(columns, 1, agree, _MEMBER_BYTES)) as blocks,
             ParallelMap(compressed, blocks, self._num_threads) as members,
         ):
             for block, member in members:
@@ -225,7 +236,7 @@ class TFRecordWriter(WriterBase):
         self._run(self._write_pending)
         done = 0
         try:
-            for block in encode(rows):
+            for block in encode(rows, self._next_number()):
                 self._run(self._write_block, block.view)
                 done += len(block.spans)
         except (TypeError, ValueError):  # also for records among the rows
@@ -234,7 +245,7 @@ class TFRecordWriter(WriterBase):
 
     def _collect(self, records: Sequence[Any]) -> None:
         try:
-            payloads = as_records(records)
+            payloads = self._as_records(records)
         except (TypeError, ValueError):
             for record in records:
                 self.write(record)
@@ -259,6 +270,9 @@ class TFRecordWriter(WriterBase):
     def _flush(self) -> None:
         self._write_pending()
         self._sink.flush()
+
+    def _next_number(self) -> int:
+        return int(self._tally.native.records) + len(self._pending)
 
     # ---- The collected records ----------------------------------------------------------------
 
@@ -467,32 +481,3 @@ def write_framed(writer: TFRecordWriter, block: memoryview, tally: Any) -> None:
     """Writes framed records, for a writer of several files: their bytes, and their ``tfw_tally *``,
     if it is known."""
     writer._run(writer._write_framed, block, tally)
-
-
-def write_records(
-    path: Output,
-    records: Iterable[Record],
-    options: CompressionType = None,
-    *,
-    compression_type: CompressionType = None,
-    storage_options: StorageOptions = None,
-) -> int:
-    """Writes a file of records.
-
-    Args:
-        path, options, compression_type, storage_options: As for TFRecordWriter.
-        records: As for ``TFRecordWriter.write_many``.
-
-    Returns:
-        The number of records.
-
-    Raises:
-        As TFRecordWriter. The records before an invalid one are in the file; it is not opened if
-        the first one is invalid.
-    """
-    options = either_word(compression_type, options)
-    pieces = chunks(records)
-    first = next(pieces, [])
-    as_records(first)  # checked before an existing file is emptied
-    with TFRecordWriter(path, options, storage_options=storage_options) as writer:
-        return writer._write_chunks(chain([first], pieces))

@@ -1,4 +1,4 @@
-"""WriterBase, the base class of writers: locks, failures, forks, and writers left open."""
+"""WriterBase, the base class of writers: locks, failures, forks, writers left open, and rows."""
 
 from __future__ import annotations
 
@@ -8,14 +8,16 @@ import threading
 import warnings
 import weakref
 from abc import abstractmethod
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from contextlib import AbstractContextManager
 from threading import get_ident
 from typing import Any, TypeVar
 
 from tfwire._base import system
+from tfwire._base.aliases import FeatureKinds
 from tfwire._base.errors import copied
 from tfwire._base.iterator_threads import is_waited_for, turn_at
+from tfwire._records.frames import are_rows, as_record
 
 Self = TypeVar("Self", bound="WriterBase")
 Result = TypeVar("Result")
@@ -30,10 +32,43 @@ class WriterBase:
 
     _closed = True  # until the constructor has succeeded
 
-    def __init__(self) -> None:
+    def __init__(self, kinds: FeatureKinds | None) -> None:
+        self._rows: Any = None  # a WriterRows, as soon as there are rows
+        if kinds is not None:
+            self._the_rows(kinds)
         self._lock = threading.RLock()
         self._inside = 0  # the thread whose operation runs; 0: none
         self._failure: Exception | None = None
+
+    # ---- Rows ---------------------------------------------------------------------------------
+
+    def _the_rows(self, kinds: FeatureKinds | None = None) -> Any:
+        """The WriterRows."""
+        if self._rows is None:
+            from tfwire._examples.encode import WriterRows
+
+            made = WriterRows(kinds)
+            self._rows = vars(self).setdefault("_made_rows", made)  # by one thread
+        return self._rows
+
+    @abstractmethod
+    def _next_number(self) -> int:
+        """The number of the next record. Other threads may be writing it."""
+
+    def _encode_row(self, row: Any) -> bytes:
+        record: bytes = (self._rows or self._the_rows()).record(row, self._next_number)
+        return record
+
+    def _as_records(self, values: Sequence[Any]) -> Sequence[bytes]:
+        """As ``as_records``; rows agree in kinds with those that were written before."""
+        if set(map(type, values)) <= {bytes}:
+            return values
+        if are_rows(values):
+            records: list[bytes] = self._the_rows().records(values, self._next_number())
+            return records
+        return [as_record(value, self._encode_row) for value in values]
+
+    # ---- Operations ---------------------------------------------------------------------------
 
     def _open(self) -> None:
         """Marks the writer as open, at the end of the constructor."""
@@ -67,6 +102,8 @@ class WriterBase:
                 self._inside = 0
                 if self._closed:  # Python loses an interrupt that arrives in a callback of the set
                     _open_writers.discard(self)
+                    if self._rows is not None:
+                        self._rows.close()
 
     def _turn(self) -> AbstractContextManager[object]:
         """The lock.
@@ -106,6 +143,7 @@ class WriterBase:
         self._closed = True
         self._lock = threading.RLock()
         self._inside = 0
+        self._rows = self._made_rows = None  # another thread may have used them
         self._fail(RuntimeError("the writer belongs to the process that made it, before a fork"))
 
     def _finalize(self) -> None:

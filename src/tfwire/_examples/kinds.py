@@ -1,0 +1,246 @@
+"""The kinds of features, which records that are written together agree in.
+
+TensorFlow's parsers, and ours, read a feature as one kind: no specification reads a file in which
+it is sometimes an int and sometimes a float.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Mapping
+from threading import RLock
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from tfwire._base.aliases import FeatureKinds
+from tfwire._base.native import SEED, ffi, lib, objects
+from tfwire._base.text import quoted
+from tfwire._examples.dtypes import STRING, to_numpy_dtype
+from tfwire._examples.values import BYTES, FLOAT, INT64, NONE, Array, Flat, Name, key_bytes, show
+
+if TYPE_CHECKING:
+    from tfwire._examples.native_encoder import NativeInputs
+
+Agree = Callable[["NativeInputs", int], "NativeInputs"]
+"""Gives columns of so many records the kinds of what was written before."""
+
+ANY_KIND = 0xFF  # as csrc/python/rows.h has it
+_WORD_OF_KIND = {INT64: "int64", FLOAT: "float32", BYTES: "string"}
+_MOST_IDLE_ENCODERS = 16  # an encoder has memory for a message
+
+
+class ArrayOfKind(tuple[int, bytes]):
+    """A kind, and the bytes of an array of it (of strings: of an empty one). C knows this type."""
+
+    __slots__ = ()
+
+
+# Encoders in C, which remember keys, that no thread is using. A list's pop and append are atomic.
+_idle: list[Any] = []
+
+
+def take_encoder() -> Any:
+    """An encoder of rows in C, for one thread at a time."""
+    try:
+        return _idle.pop()
+    except IndexError:
+        return objects.tfw_new_rows(SEED, ArrayOfKind)
+
+
+def give_back(encoder: Any) -> None:
+    if len(_idle) < _MOST_IDLE_ENCODERS:
+        _idle.append(encoder)
+
+
+class KindMemory:
+    """An encoder that remembers the kinds of features: for one call, or for a writer.
+
+    Args:
+        kinds: As for encode_examples.
+
+    Attributes:
+        encoder: That of C. None: it was given back.
+        lock: Held by the thread that uses the encoder.
+
+    Raises:
+        TypeError, ValueError: As encode_examples.
+    """
+
+    def __init__(self, kinds: FeatureKinds | None = None) -> None:
+        self._declared = _declared(kinds)
+        self.lock = RLock()  # a signal handler, or a method of a value, may encode meanwhile
+        self.encoder: Any = None
+        self.taken()
+
+    def taken(self) -> Any:
+        """The encoder; a new one, if this was closed."""
+        if self.encoder is None:
+            self.encoder = take_encoder()
+            if self._declared is not None:
+                objects.tfw_begin_kinds(self.encoder, self._declared)
+        return self.encoder
+
+    def encode_row(self, row: Any, sort_keys: bool, *number: int) -> bytes | None:
+        """``tfw_encode_row`` of this encoder, while no other thread uses it."""
+        with self.lock:
+            encoder = self.encoder or self.taken()
+            encoded: bytes | None = objects.tfw_encode_row(encoder, row, sort_keys, *number)
+        return encoded
+
+    def settle(self, key: bytes, name: Name, flat: Flat, number: int) -> Flat | None:
+        """A value in the kind of its feature; None if it stands for a string that is missing.
+
+        Args:
+            key, name: The feature.
+            flat: The value.
+            number: That of its record.
+
+        Raises:
+            TypeError: It is of another kind than those before.
+        """
+        kind = flat.kind
+        if self._declared is None or kind == NONE:
+            return flat
+        settled, first = self._settle(key, kind, number)
+        if settled in (kind, ANY_KIND):
+            return flat
+        if self._widens(key, kind, settled):
+            return flat._replace(kind=FLOAT)
+        if settled == BYTES and kind == FLOAT and flat.shape == () and math.isnan(flat.values[0]):
+            return None
+        raise self._drift(key, name, (kind, number), (settled, first))
+
+    def settle_columns(self, features: NativeInputs, num_records: int, number: int) -> NativeInputs:
+        """Columns in the kinds of their features, as ``settle`` gives them to a value.
+
+        Args:
+            features: The columns, which are changed.
+            num_records: How many records they have.
+            number: That of the first.
+
+        Raises:
+            TypeError: As ``settle``.
+        """
+        kept = [features.keep]
+        for key, column in zip(features.keys, features.native, strict=True):
+            present = _first_present(column, num_records)
+            if self._declared is None or present is None:
+                continue
+            kind = column.kind
+            settled, first = self._settle(key, kind, number + present)
+            if self._widens(key, kind, settled):
+                kept.append(_widen(column))
+            elif (
+                settled == BYTES and kind == FLOAT and np.isnan(_numbers(column, np.float32)).all()
+            ):
+                kept.append(_remove(column, num_records))
+            elif settled not in (kind, ANY_KIND):
+                name = key.decode("utf-8", "surrogateescape")
+                raise self._drift(key, name, (kind, number + present), (settled, first))
+        return features._replace(keep=kept)
+
+    def _settle(self, key: bytes, kind: int, number: int) -> tuple[int, int]:
+        with self.lock:
+            settled: tuple[int, int] = objects.tfw_settle_kind(self.taken(), key, kind, number)
+        return settled
+
+    def _widens(self, key: bytes, kind: int, settled: int) -> bool:
+        return (
+            settled == FLOAT
+            and kind == INT64
+            and self._declared is not None
+            and self._declared.get(key) == FLOAT
+        )
+
+    def _drift(
+        self, key: bytes, name: Name, found: tuple[int, int], before: tuple[int, int]
+    ) -> TypeError:
+        """The error for a value of another kind; kinds and numbers of records."""
+        said = f"{show(name)}: record {found[1]} holds {_WORD_OF_KIND[found[0]]}"
+        if self._declared and key in self._declared:
+            return TypeError(f"{said}, kinds says {_WORD_OF_KIND[before[0]]}")
+        advice = f"to write several kinds all the same, give kinds={{{quoted(name)}: 'any'}}"
+        if {found[0], before[0]} == {INT64, FLOAT}:
+            advice = f"to write ints as floats, give kinds={{{quoted(name)}: 'float32'}}; {advice}"
+        return TypeError(
+            f"{said}, record {before[1]} {_WORD_OF_KIND[before[0]]}, and readers take one kind of "
+            f"a feature; {advice}"
+        )
+
+    def unsettle(self, number: int) -> None:
+        """Forgets the kinds that came from records of this number or a higher one, which were not
+        written."""
+        if self._declared is not None:
+            with self.lock:
+                objects.tfw_unsettle_kinds(self.taken(), number)
+
+    def close(self) -> None:
+        """Forgets all kinds; another call or writer may use the encoder."""
+        with self.lock:
+            encoder, self.encoder = self.encoder, None
+            if encoder is not None:
+                objects.tfw_end_kinds(encoder)
+                give_back(encoder)
+
+
+def _first_present(column: Any, num_records: int) -> int | None:
+    """The first record that has a value of the column's kind, perhaps an empty list; None: none."""
+    if not num_records:
+        return None
+    if column.presence == ffi.NULL:
+        return 0
+    presence = np.frombuffer(ffi.buffer(column.presence, num_records), np.uint8)
+    first = int((presence == lib.TFW_PRESENT).argmax())
+    return first if presence[first] == lib.TFW_PRESENT else None
+
+
+def _numbers(column: Any, dtype: Any) -> Array:
+    size = column.byte_count
+    return np.frombuffer(
+        ffi.buffer(ffi.cast("char *", column.values), size) if size else b"", dtype
+    )
+
+
+def _widen(column: Any) -> Any:
+    """Makes floats of a column's ints; returns what must be kept."""
+    kept = ffi.from_buffer("uint8_t[]", _numbers(column, np.int64).astype(np.float32))
+    column.kind, column.values, column.byte_count = FLOAT, kept, len(kept)
+    return kept
+
+
+def _remove(column: Any, num_records: int) -> Any:
+    """Makes a column absent from all its records; returns what must be kept."""
+    kept = ffi.from_buffer("uint8_t[]", np.full(num_records, lib.TFW_ABSENT, np.uint8))
+    column.presence = kept
+    return kept
+
+
+def _declared(kinds: Any) -> dict[bytes, int] | None:
+    """Kinds by the bytes of their features' keys; None: any kind for every feature."""
+    if kinds is None:
+        return {}
+    if isinstance(kinds, str):
+        if kinds != "any":
+            raise ValueError(f"kinds must be 'any' or a dict, found {quoted(kinds)}")
+        return None
+    if not isinstance(kinds, Mapping):
+        raise TypeError(
+            f"kinds must be 'any' or a dict of kinds by feature, found {type(kinds).__name__}"
+        )
+    return {key_bytes(name): _kind(name, kind) for name, kind in kinds.items()}
+
+
+_KINDS_BY_DTYPE = {np.dtype(np.int64): INT64, np.dtype(np.float32): FLOAT, STRING: BYTES}
+
+
+def _kind(name: Any, kind: Any) -> int:
+    if isinstance(kind, str) and kind == "any":
+        return ANY_KIND
+    try:
+        return _KINDS_BY_DTYPE[to_numpy_dtype(kind)]
+    except (TypeError, ImportError, KeyError):
+        shown = quoted(kind) if isinstance(kind, str) else type(kind).__name__
+        raise ValueError(
+            f"kinds[{quoted(name)}] must be 'int64', 'float32', 'string' or 'any', found {shown}"
+        ) from None
