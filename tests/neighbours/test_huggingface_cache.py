@@ -129,7 +129,7 @@ def test_a_damaged_file(tmp_path, cache, on_corrupt):
 
 
 def test_a_record_that_does_not_fit(tmp_path):
-    tfw.write_records(tmp_path / "data", [{"id": 1}, {"id": 0.5}])
+    tfw.write_records(tmp_path / "data", [{"id": 1}, {"id": 0.5}], kinds="any")
     specification = {"id": SPEC["id"]}
     with pytest.raises(datasets.exceptions.DatasetGenerationError) as caught:
         prepared(str(tmp_path / "data"), specification)
