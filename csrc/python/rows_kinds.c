@@ -42,14 +42,19 @@ static int declared_kind(const tfwi_rows *r, uint32_t key) {
     return PyErr_Occurred() != NULL ? TFW_E_MEMORY : (int)found;
 }
 
-static void allow(tfwi_key_prefixes *k, int32_t kind, bool allowed) {
-    const bool ready = allowed && k->uses[kind - 1] > TFWI_TEMPLATE_USES;
-    tfwi_scalar scalar;
-    k->ready[kind - 1] = ready;
-    if (!ready || !tfwi_scalar_init(&scalar, &k->of[kind - 1], kind, NULL)) {
-        scalar = (tfwi_scalar){0};
+/* Makes the prefixes of all kinds but the settled one ready, or not. Few keys have any. */
+static void allow_others(tfwi_key_prefixes *k, bool allowed) {
+    for (int32_t kind = TFW_BYTES; k->kind != TFWI_ANY_KIND && kind <= TFW_INT64; kind++) {
+        if (k->kind == kind || k->uses[kind - 1] <= TFWI_TEMPLATE_USES) {
+            continue;
+        }
+        tfwi_scalar scalar;
+        if (!allowed || !tfwi_scalar_init(&scalar, &k->of[kind - 1], kind, NULL)) {
+            scalar = (tfwi_scalar){0};
+        }
+        k->ready[kind - 1] = allowed;
+        k->scalars[kind - 1] = scalar;
     }
-    k->scalars[kind - 1] = scalar;
 }
 
 /* Settles the kind of a key, unless it is: as it was declared, or as that of a value. */
@@ -70,20 +75,16 @@ static int settle_key(tfwi_rows *r, uint32_t key, int32_t kind) {
     k->widens = declared == TFW_FLOAT;
     k->first = r->number;
     r->settled.of[r->settled.count++] = key;
-    for (int32_t i = TFW_BYTES; i <= TFW_INT64; i++) {
-        allow(k, i, k->kind == TFWI_ANY_KIND || k->kind == i);
-    }
+    allow_others(k, false);
     return TFW_OK;
 }
 
 void tfwi_rows_unsettle(tfwi_rows *r, size_t count) {
     while (r->settled.count > count) {
         tfwi_key_prefixes *k = &r->prefixes.of[r->settled.of[--r->settled.count]];
+        allow_others(k, true);
         k->kind = TFW_NONE;
         k->widens = false;
-        for (int32_t i = TFW_BYTES; i <= TFW_INT64; i++) {
-            allow(k, i, true);
-        }
         r->is_settled = false;
     }
 }
@@ -170,9 +171,11 @@ PyObject *tfwi_begin_kinds(PyObject *module, tfwi_arguments args, Py_ssize_t arg
     }
     tfwi_rows_unsettle(r, 0);
     r->compares = true;
-    Py_INCREF(args[1]);
-    Py_XDECREF(r->declared);
-    r->declared = args[1];
+    Py_CLEAR(r->declared);
+    if (PyDict_Size(args[1]) != 0) {
+        Py_INCREF(args[1]);
+        r->declared = args[1];
+    }
     Py_RETURN_NONE;
 }
 

@@ -7,6 +7,10 @@ import numpy as np
 import pytest
 
 import tfwire as tfw
+from tfwire._examples import encode_rows
+from tfwire._examples.kinds import KindMemory
+from tfwire._examples.native_encoder import NO_ROOM
+from tfwire._examples.values import FLOAT
 
 NAN = float("nan")
 
@@ -208,3 +212,18 @@ def test_kinds_are_checked_before_a_file_is_opened(kinds, error, message, tmp_pa
             call()
         assert message in str(found.value)
     assert not list(tmp_path.iterdir())
+
+
+def test_a_signal_handler_that_closes_a_memory_leaves_the_next_one_alone(monkeypatch):
+    memory, others, calls, address = KindMemory(), [], [], encode_rows.address
+
+    def interrupted(buffer):
+        calls.append(buffer)
+        if len(calls) == 3:  # of the first chunk that has room
+            memory.close()
+            others.append(KindMemory())  # has the encoder that memory had
+        return address(buffer)
+
+    monkeypatch.setattr(encode_rows, "address", interrupted)
+    list(encode_rows.RowEncoder(NO_ROOM, True, memory).encode([{"x": 1}]))
+    assert others[0]._settle(b"x", FLOAT, 7) == (FLOAT, 7)

@@ -118,8 +118,11 @@ def encode_examples(
         )
     check_type("rows", rows, Iterable, "an iterable of mappings")
     sort_keys = boolean("sort_keys", sort_keys)
-    with closing(KindMemory(kinds)) as memory:
+    memory = KindMemory(kinds)
+    try:
         return strings_of_blocks(RowEncoder(NO_ROOM, sort_keys, memory).encode_all(rows))
+    finally:
+        memory.close()
 
 
 @overload

@@ -12,7 +12,14 @@ import numpy as np
 from tfwire._base.aliases import FeatureKinds, Row
 from tfwire._base.native import address, ffi, objects
 from tfwire._examples.encoder_inputs import inputs_from_rows
-from tfwire._examples.kinds import Agree, ArrayOfKind, KindMemory, give_back, take_encoder
+from tfwire._examples.kinds import (
+    Agree,
+    ArrayOfKind,
+    KindMemory,
+    give_idle,
+    take_encoder,
+    take_idle,
+)
 from tfwire._examples.missing import is_missing
 from tfwire._examples.native_encoder import (
     FRAME_ROOM,
@@ -51,7 +58,10 @@ def encode_row(row: Any, sort_keys: bool) -> bytes:
     Raises:
         TypeError, ValueError: As encode_example.
     """
-    encoder = take_encoder()
+    try:
+        encoder = take_idle()
+    except IndexError:
+        encoder = take_encoder()
     try:
         record: bytes | None = _encode_row(encoder, row, sort_keys)
         if record is None:
@@ -61,7 +71,7 @@ def encode_row(row: Any, sort_keys: bool) -> bytes:
     except Exception:  # from any method of a value; if the row has no encoding, Python says why
         pass
     finally:
-        give_back(encoder)
+        give_idle(encoder)
     with closing(KindMemory("any")) as memory:
         return _encode_alone(memory, row, sort_keys, 0)
 
@@ -69,29 +79,6 @@ def encode_row(row: Any, sort_keys: bool) -> bytes:
 def _encode_alone(memory: KindMemory, row: Any, sort_keys: bool, number: int) -> bytes:
     (block,) = RowEncoder(NO_ROOM, sort_keys, memory, numbered=False).encode([row], number)
     return block.strings()[0]
-
-
-def _encode_row_of(memory: KindMemory, row: Any, number: Callable[[], int]) -> bytes:
-    """Encodes one row, in the kinds of the rows before.
-
-    Args:
-        memory: What remembers them.
-        row: The row.
-        number: Its number is asked for if it may have to be remembered.
-
-    Raises:
-        TypeError, ValueError: As encode_example, or its kinds differ from those before.
-    """
-    record = memory.encode_row(row, True)
-    if record is None:
-        first = number()
-        try:
-            record = memory.encode_row(_plain(row), True, first)
-        except Exception:  # as in encode_row
-            record = None
-        if record is None:
-            return _encode_alone(memory, row, True, first)
-    return record
 
 
 class RowEncoder:
@@ -167,9 +154,11 @@ class RowEncoder:
             buffer = self._buffer
             memory = self._memory
             with memory.lock:
+                room = *self._room, address(buffer.out), len(buffer.out), address(places), number
+                # Last: a signal handler that closes the memory lets others have its encoder.
+                encoder = memory.encoder or memory.taken()
                 done, length, full = objects.tfw_encode_rows(
-                    *(memory.encoder or memory.taken(), rows, first, self._sort_keys, *self._room),
-                    *(address(buffer.out), len(buffer.out), address(places), number),
+                    encoder, rows, first, self._sort_keys, *room
                 )
             if done:
                 yield EncodedBlock(buffer.memory, length, spans[:done])
@@ -219,17 +208,32 @@ class WriterRows:
     def __init__(self, kinds: FeatureKinds | None = None) -> None:
         self._memory = KindMemory(kinds)
 
-    def record(self, row: Row, number: Callable[[], int]) -> bytes:
-        """A row as a record.
+    def record(self, row: Row) -> bytes | None:
+        """A row as a record. None: see ``new_record``."""
+        memory = self._memory
+        with memory.lock:
+            record: bytes | None = _encode_row(memory.encoder or memory.taken(), row, True)
+        return record
+
+    def new_record(self, row: Row, number: int) -> bytes:
+        """A row as a record, if ``record`` gives none: it has a value that only Python can encode,
+        or a feature that no row before had.
 
         Args:
             row: The row.
-            number: Gives its number among the writer's records.
+            number: Its number among the writer's records.
 
         Raises:
             TypeError, ValueError: As encode_examples.
         """
-        return _encode_row_of(self._memory, row, number)
+        memory = self._memory
+        try:
+            plain = _plain(row)
+            with memory.lock:
+                record = _encode_row(memory.encoder or memory.taken(), plain, True, number)
+        except Exception:  # as in encode_row
+            record = None
+        return record or _encode_alone(memory, row, True, number)
 
     def records(self, rows: Sequence[Row], number: int) -> list[bytes]:
         """Rows as records; the first has a number."""

@@ -38,19 +38,20 @@ class ArrayOfKind(tuple[int, bytes]):
 
 # Encoders in C, which remember keys, that no thread is using. A list's pop and append are atomic.
 _idle: list[Any] = []
+take_idle, give_idle = _idle.pop, _idle.append  # an IndexError: none
 
 
 def take_encoder() -> Any:
     """An encoder of rows in C, for one thread at a time."""
     try:
-        return _idle.pop()
+        return take_idle()
     except IndexError:
         return objects.tfw_new_rows(SEED, ArrayOfKind)
 
 
 def give_back(encoder: Any) -> None:
     if len(_idle) < _MOST_IDLE_ENCODERS:
-        _idle.append(encoder)
+        give_idle(encoder)
 
 
 class KindMemory:
@@ -80,13 +81,6 @@ class KindMemory:
             if self._declared is not None:
                 objects.tfw_begin_kinds(self.encoder, self._declared)
         return self.encoder
-
-    def encode_row(self, row: Any, sort_keys: bool, *number: int) -> bytes | None:
-        """``tfw_encode_row`` of this encoder, while no other thread uses it."""
-        with self.lock:
-            encoder = self.encoder or self.taken()
-            encoded: bytes | None = objects.tfw_encode_row(encoder, row, sort_keys, *number)
-        return encoded
 
     def settle(self, key: bytes, name: Name, flat: Flat, number: int) -> Flat | None:
         """A value in the kind of its feature; None if it stands for a string that is missing.

@@ -33,10 +33,12 @@ def as_record(value: Any, encode: Callable[[Any], bytes] | None = None) -> bytes
         return memoryview(value).tobytes()  # bytes(value) may be of a subclass, with its own len()
     if isinstance(value, str):
         return str.encode(value)
-    if isinstance(value, Mapping):
-        from tfwire._examples.encode import encode_example
+    if type(value) is dict or isinstance(value, Mapping):
+        if encode is None:
+            from tfwire._examples.encode import encode_example
 
-        return (encode or encode_example)(value)
+            encode = encode_example
+        return encode(value)
     if hasattr(value, "SerializeToString"):
         return memoryview(value.SerializeToString()).tobytes()
     if hasattr(value, "numpy"):
@@ -61,16 +63,19 @@ def as_records(values: Sequence[Any]) -> Sequence[bytes]:
     Raises:
         TypeError, ValueError: As ``as_record``, for some of the values.
     """
-    if are_rows(values):
+    types = set(map(type, values))
+    if types <= {bytes}:
+        return values
+    if are_rows(types):
         from tfwire._examples.encode import encode_examples
 
         return encode_examples(values, kinds="any")
-    return values if set(map(type, values)) <= {bytes} else [as_record(value) for value in values]
+    return [as_record(value) for value in values]
 
 
-def are_rows(values: Sequence[Any]) -> bool:
-    """Whether all values, one or more, are rows."""
-    return bool(values) and all(issubclass(cls, Mapping) for cls in set(map(type, values)))
+def are_rows(types: set[type]) -> bool:
+    """Whether values of these types are rows."""
+    return all(issubclass(cls, Mapping) for cls in types)
 
 
 def chunks(values: Iterable[Any]) -> Iterator[list[Any]]:

@@ -56,14 +56,16 @@ class WriterBase:
         """The number of the next record. Other threads may be writing it."""
 
     def _encode_row(self, row: Any) -> bytes:
-        record: bytes = (self._rows or self._the_rows()).record(row, self._next_number)
+        rows = self._rows or self._the_rows()
+        record: bytes = rows.record(row) or rows.new_record(row, self._next_number())
         return record
 
     def _as_records(self, values: Sequence[Any]) -> Sequence[bytes]:
         """As ``as_records``; rows agree in kinds with those that were written before."""
-        if set(map(type, values)) <= {bytes}:
+        types = set(map(type, values))
+        if types <= {bytes}:
             return values
-        if are_rows(values):
+        if are_rows(types):
             records: list[bytes] = self._the_rows().records(values, self._next_number())
             return records
         return [as_record(value, self._encode_row) for value in values]
