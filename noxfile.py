@@ -89,7 +89,7 @@ SIDE_BY_SIDE = ["--numprocesses=auto", "--maxprocesses=4", "--dist=worksteal"]
 # processes that tests start. Without its allocator, which costs 15 % and finds less than ASan does.
 DEVELOPMENT = {"PYTHONDEVMODE": "1", "PYTHONMALLOC": "default"}
 # The folders that need neither TensorFlow nor a neighbour, without those of the command.
-_APART = {"cli", "engines", "neighbours", "oracle", "typing"}
+_APART = {"beside_tfds", "cli", "engines", "neighbours", "oracle", "typing"}
 _FOLDERS = sorted({path.relative_to(ROOT).parts[1] for path in ROOT.glob("tests/**/test_*.py")})
 ROOMS = [Path("tests", name) for name in _FOLDERS if name not in _APART]
 QUIET_TENSORFLOW = {"TF_CPP_MIN_LOG_LEVEL": "3", "TF_ENABLE_ONEDNN_OPTS": "0"}
@@ -193,6 +193,13 @@ for name, when, marks in ("oracle", "ci", "not slow"), ("check-table", "nightly"
         """Every answer beside TensorFlow's; check-table: those of the case table, made anew."""
         programs = environment(session, "oracle")
         pytest(session, "tests/oracle", "-m", marks, programs=programs, **QUIET_TENSORFLOW)
+
+
+@command("ci")
+def tfds(session: Session) -> None:
+    """Folders that TensorFlow Datasets prepared: every value beside its own."""
+    programs = environment(session, "tfds")
+    pytest(session, "tests/beside_tfds", programs=programs, **QUIET_TENSORFLOW)
 
 
 @command("ci")

@@ -30,6 +30,7 @@ MODULES = [
     "sharding",
     "images",
     "tensorboard",
+    "tfds",
     "view",
     "train",
     "arrow",
@@ -65,7 +66,8 @@ TASKS = {
     "Tables for Arrow": "tfwire.arrow tfwire.polars",
     "Records by number": "TFRecordFile TFRecordFiles RecordIndex",
     "Datasets": """
-        TFRecordDataset Dataset DatasetIterator tfwire.torch tfwire.grain tfwire.huggingface""",
+        TFRecordDataset Dataset DatasetIterator tfwire.tfds tfwire.torch tfwire.grain
+        tfwire.huggingface""",
     "Engines for many machines": "tfwire.beam tfwire.ray tfwire.spark",
     "Shards": "ShardedWriter tfwire.sharding",
     "Look at files": "tfwire.view tfwire.tensorboard",

@@ -17,7 +17,7 @@ sys.path.remove(str(DOCS))
 # Pages whose every print says in a comment what it prints (tests/house/test_docs.py).
 TUTORIALS = sorted(str(path.relative_to(DOCS)) for path in (DOCS / "tutorials").glob("*.md"))
 PRINTING = ["../README.md", "index.md", "arrow.md", "tutorial.md", *TUTORIALS]
-PRINTING += ["robotics.md", "other-messages.md", "genomics.md", "dali.md"]
+PRINTING += ["robotics.md", "tfds.md", "other-messages.md", "genomics.md", "dali.md"]
 _BLOCK = re.compile(r"^```python\n(.*?)^```$", re.MULTILINE | re.DOTALL)
 _NEIGHBOUR = re.compile(
     r"^(?:import|from) (?:tfwire\.)?"

@@ -14,6 +14,7 @@ import numpy as np
 
 import tfwire
 import tfwire.tensorboard
+import tfwire.tfds
 from helpers.documents import page_text
 
 _ROW = re.compile(r"^\| ([^|]+) \| [^|]+ \| `([^|`]+)` \|$", re.MULTILINE)

@@ -53,6 +53,7 @@ PYTHON_ROOMS = {
     "grain": {"tfwire", "typing", "_interface"},
     "huggingface": {"tfwire", "typing", "_interface", "arrow"},
     "polars": {"typing", "_interface", "arrow"},
+    "tfds": {"tfwire", "typing", "_interface", "images"},
     "beam": {"tfwire", "typing", "_interface", "arrow"},
     "ray": {"typing", "_interface", "arrow"},
     "spark": {"tfwire", "typing", "_interface", "arrow"},
@@ -69,6 +70,7 @@ PRIVATE_NAMES = {
     **dict.fromkeys(["torch", "grain", "huggingface", "polars", "beam", "ray", "spark"], 0),
     "compat": 0,
     "view": 0,
+    "tfds": 0,
     "cli": 6,  # the server and pages of the viewer; two texts made with protobuf
 }
 # Imports inside functions, against the arrows: writers encode rows and columns, and objects show
@@ -93,6 +95,7 @@ ROOM_OF_MODULE = {"train": "_examples", "sharding": "_records"}
 # tests/: the folders are rooms of src/tfwire; the others, and what they are for.
 TEST_FOLDERS = {
     "api": "what holds for every public function",
+    "beside_tfds": "comparison with TensorFlow Datasets",
     "c": "the tests of csrc, in C",
     "cases": "messages and specifications with what TensorFlow makes of them",
     "engines": "Beam, Ray and Spark, as their users run them",

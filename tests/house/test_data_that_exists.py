@@ -17,6 +17,7 @@ import pytest
 import tfwire as tfw
 from helpers.layouts import LINES, read
 from helpers.paths import TESTS
+from helpers.prepared import group, pets, prepare, sequence, tensor
 
 pytestmark = [pytest.mark.outside_c, pytest.mark.usefixtures("folder")]
 
@@ -104,6 +105,23 @@ def _():
         archive.writestr("a.tfrecord", framed())
         archive.writestr("b.tfrecord", framed())
     return RECORDS * 2
+
+
+@layout("a folder of TensorFlow Datasets")
+def _():
+    pets(Path("pets/1.0.0"))
+    images = [np.full((2, 3, 3), n).tolist() for n in range(2)]
+    return {"image": images, "label": [1, 0], "name": [b"pet 0", b"pet 1"]}
+
+
+@layout("episodes of robots (RLDS)")
+def _():
+    steps = group(reward=tensor("float32"), is_first=tensor("bool"))
+    rows = [{"steps/reward": [n, n + 0.5], "steps/is_first": [1, 0]} for n in (1.0, 2.0)]
+    features = group(steps=sequence(steps, connector="Dataset"))
+    prepare(Path("arm/1.0.0"), features, {"train": [rows]})
+    rewards = [1.0, 1.5, 2.0, 2.5]
+    return [{"reward": r, "is_first": n % 2 == 0} for n, r in enumerate(rewards)]
 
 
 @layout("a schema as schema.pbtxt")

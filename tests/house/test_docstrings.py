@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 
 import tfwire as tfw
+from helpers.prepared import pets
 
 pytestmark = pytest.mark.outside_c
 
@@ -46,6 +47,7 @@ def test_examples_say_what_happens(module, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     for name, records in FILES.items():
         tfw.write_records(f"{name}.tfrecord", records)
+    pets(tmp_path / "pets" / "1.0.0")
     runner = doctest.DocTestRunner()
     for example in examples_of(module):
         runner.run(example)

@@ -17,13 +17,24 @@ from helpers.documents import api
 
 pytestmark = pytest.mark.outside_c
 
-MODULES = ["checksum", "sharding", "images", "tensorboard", "arrow", "view"]
+MODULES = ["checksum", "sharding", "images", "tensorboard", "tfds", "arrow", "view"]
 # Their packages may be missing: they are read as text.
 NEIGHBOURS = ["beam", "grain", "huggingface", "polars", "ray", "spark", "torch"]
 # Results, which programs read and do not make.
 RESULTS = {"FileReport", "FlippedBit", "FlippedBits", "InferredSchema", "RecordIndex"}
 RESULTS |= {"RecordIterator", "RepairReport", "SkippedRegion", "SkippedRegions", "DatasetIterator"}
-RESULTS |= {"ArrowReader", "RecordPosition", "Receipt", "TornTail", "TfwireWarning"}
+RESULTS |= {
+    "Info",
+    "Prepared",
+    "Split",
+    "SplitInfo",
+    "ClassLabel",
+    "ArrowReader",
+    "RecordPosition",
+    "Receipt",
+    "TornTail",
+    "TfwireWarning",
+}
 # TensorFlow's names and orders.
 THEIRS = {"Dataset", "TFRecordDataset", "TFRecordOptions", "SparseTensor", "RaggedTensor"}
 THEIRS |= {name for name in tfw.__all__ if name.endswith("Feature")}

@@ -346,6 +346,63 @@ def test_a_column_of_two_features_is_refused(tmp_path, name):
         write_schema(features, tmp_path / "schema.pbtxt")
 
 
+@pytest.mark.parametrize(
+    ("feature", "expected"),
+    [
+        (tensor("int64", 3, -1), STEPS([], tfw.int64, allow_missing=True)),
+        (sequence(tensor("float64", -1), "2"), STEPS([], tfw.float32, allow_missing=True)),
+    ],
+)
+def test_an_unknown_later_dimension_is_left_to_the_reader(tmp_path, feature, expected):
+    path = written(tmp_path, json.dumps(features_dict(a=feature)), "f.json")
+    assert {"a": expected} == tfw.read_schema(path)
+
+
+@pytest.mark.parametrize(
+    ("dtype", "shape", "default"),
+    [
+        ("string", [], b""),
+        ("int16", [2], [-(2**15)] * 2),
+        ("uint8", [], 0),
+        ("bool", [], 0),
+        ("float64", [], np.finfo(np.float32).min),
+    ],
+)
+def test_an_optional_value_has_a_default(tmp_path, dtype, shape, default):
+    feature = tensor(dtype, *shape)
+    feature["tensor"]["optional"] = True
+    schema = tfw.read_schema(written(tmp_path, json.dumps(features_dict(a=feature)), "f.json"))
+    parsed = tfw.parse_single_example(tfw.encode_example({}), schema)["a"]
+    assert default == (parsed.tolist() if shape else parsed)
+
+
+def test_the_form_of_tfds_before_4_6(tmp_path):
+    def old(name, **content):
+        return {"type": f"tensorflow_datasets.core.features.x.{name}", "content": content}
+
+    image = old("Image", shape=[None, None, 3], dtype="uint8", encoding_format="png")
+    numbers = old("Tensor", shape=[None, 3], dtype="float32", encoding="none")
+    inner = old("FeaturesDict", image=image, text=old("Text"))
+    tree = old(
+        "FeaturesDict",
+        a=numbers,
+        b=old("Sequence", feature=inner, length=None),
+        c=old("Sequence", feature=old("ClassLabel", num_classes=3), length=2),
+        d=old("Translation", languages=["en"]),
+        e=old("TranslationVariableLanguages"),
+    )
+    texts = STEPS([], tfw.string, allow_missing=True)
+    assert tfw.read_schema(written(tmp_path, json.dumps(tree), "f.json")) == {
+        "a": STEPS([3], tfw.float32, allow_missing=True),
+        "b/image": texts,
+        "b/text": texts,
+        "c": FIXED([2], tfw.int64),
+        "d/en": FIXED([], tfw.string),
+        "e/language": texts,
+        "e/translation": texts,
+    }
+
+
 def test_an_encoded_tensor_with_unknown_dimensions_has_its_shape_beside_it(tmp_path):
     feature = tensor("int32", -1, -1, 3, encoding="zlib")
     path = written(tmp_path, json.dumps(features_dict(a=feature, b=sequence(feature))), "f.json")
@@ -371,6 +428,11 @@ def test_an_encoded_tensor_with_unknown_dimensions_has_its_shape_beside_it(tmp_p
             [[], [[1, 2], [3, 4]]],
         ),
         (
+            sequence(sequence(tensor("int64")), "2"),
+            {"ragged_flat_values": [1, 2, 3], "ragged_row_lengths_0": [1, 2]},
+            [[1], [2, 3]],
+        ),
+        (
             sequence(sequence(sequence(tensor("int64")))),
             {
                 "ragged_flat_values": [1, 2, 3],
@@ -390,12 +452,12 @@ def test_sequences_of_sequences_are_ragged(tmp_path, feature, stored, expected):
 @pytest.mark.parametrize(
     ("feature", "reason"),
     [
+        (sequence(tensor("int64", -1)), "an unknown dimension in a sequence without an encoding"),
         (
-            sequence(sequence(tensor("int64")), "2"),
-            "a sequence with a length, of sequences without one",
+            sequence(sequence(tensor("int64", -1))),
+            "an unknown dimension in a sequence without an encoding",
         ),
-        (sequence(tensor("int64", -1)), "an unknown dimension in a sequence"),
-        (tensor("int64", 3, -1), "an unknown dimension that is not the first"),
+        (tensor("int64", 3, -1, -1), "several unknown dimensions without an encoding"),
         (tensor("complex64"), "the type complex64"),
         (connector("x.Optional", jsonFeature={"json": "{}"}), "Optional"),
     ],

@@ -13,6 +13,16 @@ from helpers.documents import api
 
 # This list may not grow. An entry is a public name and why no type can be said of it.
 VALUES = {
+    # What the files of TFDS declare.
+    "tfds.ClassLabel.int2str": "a name, or a list of them",
+    "tfds.ClassLabel.str2int": "a number, or a list of them",
+    "tfds.Info.features": "specifications of any class",
+    "tfds.Info.supervised_keys": "keys, nested as the file says",
+    **{
+        f"tfds.Split.{name}": "examples, nested as the file says"
+        for name in ("__getitem__", "__getitems__", "__iter__", "columns", "dataset", "steps")
+    },
+    "tfds.open": "decoders, nested as the features",
     # A scalar or an array, by the shapes of the features; of mixed features an array or another
     # column, by the key.
     "Parser.__init__": "the values of a single Example",
