@@ -15,6 +15,7 @@ PACKAGES["arrow"] = ["pyarrow", "polars", "duckdb", "pandas", "nanoarrow"]
 PACKAGES["polars"] = ["polars"]
 PACKAGES["huggingface"] = ["datasets"]
 PACKAGES["seekable"] = ["rapidgzip"]
+PACKAGES["tfds"] = ["torch", "grain"]
 PACKAGES["remote"] = ["s3fs", "moto", "flask", "upath", "aiohttp"]
 collect_ignore_glob = [
     f"test_{name}*.py" for name, packages in PACKAGES.items() if not all(map(find_spec, packages))
