@@ -575,8 +575,8 @@ typedef struct tfw_feature_survey {
     uint64_t most_values;
     uint64_t least_steps; /* feature list: in a message */
     uint64_t most_steps;
-    int32_t is_list; /* 1: a feature list */
-    int32_t reserved;
+    int32_t is_list;  /* 1: a feature list */
+    int32_t not_utf8; /* 1: some of its strings are not UTF-8 */
     tfw_kind_survey kinds[4]; /* by enum tfw_kind */
 } tfw_feature_survey;
 

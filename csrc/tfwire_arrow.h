@@ -59,7 +59,7 @@ typedef struct tfw_arrow_field {
     int32_t is_list;         /* 1: a feature list */
     int32_t strings;         /* enum tfw_arrow_strings */
     int32_t is_flat;         /* 1: one fixed list of all the values of the shape, as tensors have */
-    int32_t reserved;        /* 0 */
+    int32_t is_scalar;       /* 1: a TFW_VARIABLE feature of one value or none, which is null */
     const uint64_t *shape;   /* of a record's values, an element's, or a step's: rank sizes, whose
                                 product is the count of a dense or repeated feature */
     uint64_t rank;
@@ -99,8 +99,8 @@ TFW_API void tfw_arrow_schema_free(struct ArrowSchema *schema);
  * TFW_PIPELINE_POSITIONS, and names are those of its files from the one in which the chunk begins
  * on, UTF-8 that ends with 0.
  * An error has the index of the field in error->feature. Record error->record, counted from first,
- * is the first that does not fit: TFW_E_COUNT: partitions or indices and values; TFW_E_WIRE: a
- * string is not UTF-8; TFW_E_UNSUPPORTED: strings reach 2 GiB. */
+ * is the first that does not fit: TFW_E_COUNT: partitions or indices and values, or several values
+ * of a scalar; TFW_E_WIRE: a string is not UTF-8; TFW_E_UNSUPPORTED: strings reach 2 GiB. */
 TFW_API int tfw_arrow_chunk_create(const tfw_arrow_layout *layout, const struct tfw_chunk *chunk,
                                    uint64_t first, uint64_t count, const char *const *names,
                                    struct ArrowArray **out_array, tfw_error *error);

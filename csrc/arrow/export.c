@@ -66,7 +66,7 @@ static int export_strings(const exporter *e, const tfwi_table_field *field, cons
     if (field->strings >= TFW_LARGE_STRING &&
         !tfwi_strings_are_utf8(s->column.values, s->column.offsets, count, &wrong)) {
         return fail_at(e, TFW_E_WIRE, record_of_value(e, field, s, wrong),
-                       "A string is not UTF-8; use binary_as=\"large_binary\"");
+                       "A string is not UTF-8; binary_as={column: \"large_binary\"} reads bytes");
     }
     tfwi_buffer *offsets = tfwi_buffer_share(s->offsets);
     int status = TFW_OK;
@@ -221,6 +221,30 @@ static int wrap_cells(const exporter *e, const tfwi_table_field *field, const so
     return status;
 }
 
+/* One value for each record; null where there is none. */
+static int export_scalars(const exporter *e, const tfwi_table_field *field, const source *s,
+                          struct ArrowArray *out) {
+    size_t several;
+    if (tfwi_has_one_each(&s->column, &several)) {
+        return export_values(e, field, s, out);
+    }
+    if (several != SIZE_MAX) {
+        return fail_at(e, TFW_E_COUNT, several,
+                       "Several values, inferred to be one; a VarLenFeature reads lists");
+    }
+    source spread;
+    tfwi_buffer *buffer;
+    if (!tfwi_fill_cells(field->kind, s, &spread, &buffer)) {
+        return out_of_memory(e->error);
+    }
+    int status = export_values(e, field, &spread, out);
+    if (status == TFW_OK && !tfwi_mark_empty(&s->column, out)) {
+        status = out_of_memory(e->error);
+    }
+    tfwi_buffer_drop(buffer);
+    return status;
+}
+
 /* ---- Validity ------------------------------------------------------------------------------- */
 
 tfwi_nulls tfwi_nulls_between(const int64_t *of, size_t count, int64_t first, int64_t end) {
@@ -287,8 +311,8 @@ static int mark_nulls(const exporter *e, const tfwi_table_field *field, bool ste
 
 static int export_plain(const exporter *e, const tfwi_table_field *field, struct ArrowArray *out) {
     const source *s = &e->sources[field->is_list][field->column];
-    int status = export_values(e, field, s, out);
-    if (status == TFW_OK && field->is_variable) {
+    int status = (field->is_scalar ? export_scalars : export_values)(e, field, s, out);
+    if (status == TFW_OK && field->is_variable && !field->is_scalar) {
         status = wrap_cells(e, field, s, out);
         if (status == TFW_OK) {
             status = mark_nulls(e, field, field->is_list, out);

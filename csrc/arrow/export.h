@@ -74,6 +74,7 @@ typedef struct tfwi_table_field {
     size_t column;
     bool is_list;
     bool is_variable; /* the column has splits */
+    bool is_scalar;   /* no cell of these has several values */
     int32_t kind;
     int32_t strings;
     uint64_t size; /* product of the shape */
@@ -164,5 +165,16 @@ int tfwi_partition(tfwi_rows *rows, const tfw_partition *partition, const tfw_co
 /* Whether every string is UTF-8; if not, *out_wrong is the first that is not. */
 bool tfwi_strings_are_utf8(const uint8_t *data, const int64_t *offsets, size_t count,
                            size_t *out_wrong);
+
+/* Whether every cell has one value. *out_several: the first that has several, or SIZE_MAX. */
+bool tfwi_has_one_each(const tfw_column *column, size_t *out_several);
+
+/* The column whose cells, none of which has several values, have one each: 0 or "" where it lacks
+ * one. It holds *out_buffer, which is the caller's. false: out of memory. */
+bool tfwi_fill_cells(int32_t kind, const tfwi_exported *column, tfwi_exported *out,
+                     tfwi_buffer **out_buffer);
+
+/* Marks the cells without a value as null; false: out of memory. */
+bool tfwi_mark_empty(const tfw_column *column, struct ArrowArray *array);
 
 #endif /* TFWIRE_EXPORT_H */

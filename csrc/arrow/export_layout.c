@@ -65,6 +65,7 @@ static bool hold_field(tfwi_table_field *field, const tfw_arrow_field *given) {
         .metadata_len = tfwi_as_size(given->metadata_len),
         .column = tfwi_as_size(given->column),
         .is_list = given->is_list != 0,
+        .is_scalar = given->is_scalar != 0,
         .strings = given->strings,
         .rank = tfwi_as_size(given->rank),
         .partition_count = tfwi_as_size(given->partition_count),
@@ -113,6 +114,10 @@ static bool resolve_field(tfwi_table_field *field, const tfw_schema *schema, boo
     field->kind = feature->kind;
     field->is_variable = feature->layout != TFW_DENSE;
     bool variable = feature->layout == TFW_VARIABLE;
+    if (field->is_scalar && (!variable || field->is_list || field->rank != 0 ||
+                             field->partition_count != 0 || field->index_count != 0)) {
+        return false;
+    }
     for (size_t i = 0; i < field->partition_count; i++) {
         const tfw_partition *partition = &field->partitions[i];
         bool uniform = partition->kind == TFW_UNIFORM_ROW_LENGTH;
@@ -153,7 +158,7 @@ int tfw_arrow_layout_create(const tfw_arrow_field *fields, size_t count, tfw_sch
         layout->count = i + 1;
         held = hold_field(&layout->fields[i], &fields[i]);
         const tfw_schema *schema = fields[i].is_list ? lists : context;
-        if (held && (fields[i].reserved != 0 ||
+        if (held && ((fields[i].is_scalar & ~1) != 0 ||
                      !resolve_field(&layout->fields[i], schema, fields[i].is_flat != 0))) {
             status = tfwi_fail(error, TFW_E_ARGUMENT, "a field that does not fit the schema");
             TFWI_SET(error, feature, (int32_t)i);
@@ -212,7 +217,8 @@ static bool sparse_schema(const tfwi_table_field *field, struct ArrowSchema *out
 }
 
 static bool field_schema(const tfwi_table_field *field, struct ArrowSchema *out) {
-    size_t lists = field->partition_count + field->is_list + field->is_variable;
+    size_t lists = field->partition_count + field->is_list + field->is_variable -
+                   field->is_scalar;
     bool good = field->index_count != 0
                     ? sparse_schema(field, out)
                     : tfwi_schema_init(out, tfwi_leaf_format(field->kind, field->strings), 0) &&

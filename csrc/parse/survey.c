@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* What messages hold, without a schema: features, their kinds, counts and ranges of values. */
 #include "base/keys.h"
+#include "base/utf8.h"
 #include "parse/parse.h"
 #include "parse/range.h"
 #include "wire/floats.h"
@@ -17,6 +18,7 @@ typedef struct feature {
 /* The value of a feature in the current message, which may still turn out to be malformed. */
 typedef struct value {
     size_t feature;
+    bool not_utf8;   /* a string is not; unless the feature is known for it */
     int32_t single;  /* the kind of its only value, of which number holds the bits or the length */
     unsigned kinds;  /* else: a bit for each */
     uint64_t number;
@@ -39,6 +41,8 @@ struct tfw_survey {
     size_t before;            /* how many the previous message has: they are still there */
     uint64_t message;
     tfwi_range step; /* of the current Feature */
+    bool not_utf8;   /* a string of it is not; false unless it is looked for */
+    bool looks;      /* for such a string */
     tfwi_blocks blocks;
     tfwi_fault fault;
 };
@@ -49,13 +53,14 @@ static void value_restart(void *self, int32_t kind) {
     tfw_survey *s = self;
     (void)kind;
     s->step = tfwi_empty_range;
+    s->not_utf8 = false;
 }
 
 static bool value_bytes(void *self, const uint8_t *data, size_t len) {
     tfw_survey *s = self;
     const int64_t length = (int64_t)len;
-    (void)data;
     tfwi_range_add_ints(&s->step, &length, 1);
+    s->not_utf8 |= s->looks && !s->not_utf8 && !tfwi_is_utf8(data, len);
     return true;
 }
 
@@ -118,6 +123,7 @@ TFWI_INLINE void end_step(tfw_survey *s, value *v, int32_t kind) {
     } else {
         add_values(&v->of[kind], &s->step.of);
     }
+    v->not_utf8 |= s->not_utf8;
     v->steps++;
     v->least_values = count < v->least_values ? count : v->least_values;
     v->most_values = count > v->most_values ? count : v->most_values;
@@ -145,6 +151,7 @@ static bool survey_list(tfw_survey *s, tfwi_entry *entry, value *v) {
         while (tfwi_find_field(&p, end, TFWI_TAG(1, TFWI_WIRE_LEN), &field, &s->fault)) {
             int32_t kind = TFW_NONE;
             s->step = tfwi_empty_range;
+            s->not_utf8 = false;
             if (!tfwi_walk_feature(&value_sink, s, field.data, field.data + field.len, &kind,
                                    &s->fault)) {
                 return false;
@@ -224,7 +231,9 @@ static value *find_value(tfw_survey *s, bool is_list, const tfwi_entry *entry) {
     value *v = &s->values.of[f->place];
     v->feature = (size_t)(f - s->features.of);
     v->kinds = 0;
+    v->not_utf8 = s->not_utf8 = false;
     v->single = TFW_NONE;
+    s->looks = f->found.not_utf8 == 0;
     v->steps = v->most_values = 0;
     v->least_values = UINT64_MAX;
     return v;
@@ -299,6 +308,8 @@ static const uint8_t *survey_singles(tfw_survey *s, const uint8_t *p, const uint
         if (v->single == TFW_NONE || !read_single(s, v->single, bytes, len, &v->number)) {
             break;
         }
+        v->not_utf8 = v->single == TFW_BYTES && f->found.not_utf8 == 0 &&
+                      !tfwi_is_utf8(bytes, len);
         v->steps = v->least_values = v->most_values = 1;
         f->message = s->message;
         f->place = (uint32_t)s->values.count++;
@@ -364,6 +375,7 @@ static void keep_message(tfw_survey *s) {
         const value *v = &s->values.of[i];
         tfw_feature_survey *f = &s->features.of[v->feature].found;
         f->messages++;
+        f->not_utf8 |= v->not_utf8;
         f->least_values = v->least_values < f->least_values ? v->least_values : f->least_values;
         f->most_values = v->most_values > f->most_values ? v->most_values : f->most_values;
         f->least_steps = v->steps < f->least_steps ? v->steps : f->least_steps;

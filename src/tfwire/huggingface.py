@@ -7,10 +7,10 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from tfwire import __version__, infer_schema
+from tfwire import __version__
 from tfwire._interface.files import ObjectSource, either_word, is_path, is_url
 from tfwire._interface.messages import column_names, integer, quoted
-from tfwire._interface.partitions import read_inputs
+from tfwire._interface.partitions import infer_table, read_inputs, string_types
 from tfwire.arrow import ArrowReader, open_reader
 
 try:
@@ -39,7 +39,7 @@ class _Config(datasets.BuilderConfig):
     columns: list[str] | None = None
     features: datasets.Features | None = None
     batch_size: int = 1000
-    binary_as: BinaryAs = "binary"
+    binary_as: BinaryAs = "auto"
     compression_type: DetectedCompressionType = "auto"
     on_corrupt: OnCorrupt = "raise"
 
@@ -66,22 +66,22 @@ class TFRecord(datasets.ArrowBasedBuilder):
     ``as_streaming_dataset`` makes an IterableDataset, which reads the files while it is iterated;
     every file is a shard.
 
-    Numbers become ``Value("int64")`` and ``Value("float32")``, strings ``Value("binary")``, and
-    lists ``List``. A record without a feature of variable length has None. To decode images:
-    ``dataset.cast_column("image", datasets.Image())``.
+    Numbers become ``Value("int64")`` and ``Value("float32")``, text ``Value("string")``, other
+    strings ``Value("binary")``, and lists ``List``. A record without a feature of variable length
+    has None. To decode images: ``dataset.cast_column("image", datasets.Image())``.
 
     Args:
         data_files: Paths, patterns or URLs as ``datasets.load_dataset`` takes them: one, a list, or
             a dict of these by split. Without a dict the split is "train".
         specification: The features as for Parser; of SequenceExamples an InferredSchema, or a pair
-            of those of context and feature lists. None: ``infer_schema`` of the files; of URLs 16
-            of each split are looked at. Features that no record at the beginning of a file has are
-            not found.
+            of those of context and feature lists. None: they are inferred as by ``open_reader``; of
+            URLs 16 of each split are looked at, and a warning says so.
         columns: The names of the features to read; others are not parsed. None: those of
             ``features``, or all.
         features: A ``datasets.Features`` to which the columns are cast.
         batch_size: Records read at a time.
-        binary_as: The type of strings, as for ``tfwire.arrow.open_reader``: "string" for text.
+        binary_as: The type of strings, as for ``tfwire.arrow.open_reader``; "auto" is "string" for
+            text, else "binary".
         compression_type, options: As for ``tfwire.read_records``.
         on_corrupt: What to do at damage, as for ``tfwire.read_records``.
         dataset_name: The name of its folder in the cache.
@@ -97,10 +97,10 @@ class TFRecord(datasets.ArrowBasedBuilder):
         >>> builder = TFRecord({"train": "train-*.tfrecord", "test": "test.tfrecord"})
         >>> builder.download_and_prepare()
         >>> builder.as_dataset(split="train").features
-        {'name': Value('binary'), 'x': List(Value('float32'), length=8)}
+        {'name': Value('string'), 'x': List(Value('float32'), length=8)}
         >>> stream = TFRecord("train-*.tfrecord", columns=["name"]).as_streaming_dataset("train")
         >>> next(iter(stream))
-        {'name': b'row 0'}
+        {'name': 'row 0'}
     """
 
     BUILDER_CONFIG_CLASS = _Config
@@ -113,7 +113,7 @@ class TFRecord(datasets.ArrowBasedBuilder):
         columns: Iterable[str] | None = None,
         features: datasets.Features | None = None,
         batch_size: int = 1000,
-        binary_as: BinaryAs = "binary",
+        binary_as: BinaryAs = "auto",
         compression_type: DetectedCompressionType = "auto",
         on_corrupt: OnCorrupt = "raise",
         dataset_name: str = "tfrecord",
@@ -150,10 +150,12 @@ class TFRecord(datasets.ArrowBasedBuilder):
         splits = dl_manager.download(self.config.data_files)
         if self._specification is None:
             files = [file for files in splits.values() for file in _sample(files)]
-            self._specification = infer_schema(
-                map(_input, files),
-                compression_type=self.config.compression_type,
-                on_corrupt=self.config.on_corrupt,
+            self._specification = infer_table(
+                list(map(_input, files)),
+                self.config.compression_type,
+                self.config.on_corrupt,
+                columns=self._columns(),
+                left_out=sum(map(len, splits.values())) - len(files),
             )
         reader = self._open()
         if not reader.types:  # the rows of a table without columns are lost in a Dataset
@@ -177,17 +179,28 @@ class TFRecord(datasets.ArrowBasedBuilder):
                     table = pyarrow.Table.from_batches([pyarrow.record_batch(batch)])
                     yield Key(shard, number), table_cast(table, schema)
 
+    def _columns(self) -> list[str] | None:
+        """The names of the features to read; None: all."""
+        columns: list[str] | None = self.config.columns
+        if columns is None and self.config.features is not None:
+            columns = list(self.config.features)
+        return columns
+
     def _open(self) -> ArrowReader:
         """A reader of no files, which opens some. Without a specification it has no columns."""
-        config, columns, known = self.config, self.config.columns, self._specification is not None
-        if columns is None and config.features is not None:
-            columns = list(config.features)
+        config, specification = self.config, self._specification
+        known = specification is not None
+        binary_as = config.binary_as
+        if specification is not None:
+            binary_as = _usual_strings(specification, binary_as)
+        elif isinstance(binary_as, Mapping):
+            binary_as = "auto"
         return open_reader(
             (),
-            self._specification if known else {},
-            columns=columns if known else None,
+            {} if specification is None else specification,
+            columns=self._columns() if known else None,
             batch_size=config.batch_size,
-            binary_as=config.binary_as,
+            binary_as=binary_as,
             compression_type=config.compression_type,
             on_corrupt=config.on_corrupt,
         )
@@ -232,6 +245,20 @@ def _input(file: str) -> Any:
     """A path, or a URL opened as datasets opens it, with the credentials of its user: ``open`` is
     replaced by datasets in modules of builders."""
     return ObjectSource(open(file, "rb"), file, owned=True) if is_url(file) else file
+
+
+def _usual_strings(specification: TableFeatures, binary_as: BinaryAs) -> BinaryAs:
+    """The types of strings, without large ones that nobody asked for: batches are small."""
+    found = string_types(open_reader((), specification, binary_as=binary_as))
+    if isinstance(binary_as, str):
+        asked = dict.fromkeys(found, binary_as)
+    else:
+        asked = {**dict.fromkeys(found, "auto"), **binary_as}
+    usual: dict[str, Any] = {
+        name: kind.removeprefix("large_") if asked[name] == "auto" else kind
+        for name, kind in found.items()
+    }
+    return usual
 
 
 def _usual_lists(features: Any) -> Any:

@@ -44,7 +44,7 @@ def scan_tfrecord(
     *,
     batch_size: int = 65536,
     num_threads: int = 1,
-    binary_as: BinaryAs = "large_binary",
+    binary_as: BinaryAs = "auto",
     compression_type: DetectedCompressionType = "auto",
     on_corrupt: OnCorrupt = "raise",
     with_positions: bool = False,

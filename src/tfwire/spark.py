@@ -56,7 +56,17 @@ __all__ = ["SparkSource"]
 _SPARK_BATCH_ROWS = 10_000  # what Spark itself uses; more are not faster
 _SPARK_BATCH_BYTES = 16 << 20
 _PARTITION_BYTES = "128MB"
-_SAMPLE_RECORDS = 1000
+# Of Hadoop, which the connectors in Java take.
+_CODECS = {
+    "": "",
+    "none": "",
+    "uncompressed": "",
+    "gzip": "GZIP",
+    "org.apache.hadoop.io.compress.gzipcodec": "GZIP",
+    "deflate": "ZLIB",
+    "org.apache.hadoop.io.compress.deflatecodec": "ZLIB",
+    "org.apache.hadoop.io.compress.defaultcodec": "ZLIB",
+}
 _OPTIONS = {
     "path",
     "paths",
@@ -74,10 +84,11 @@ class SparkSource(DataSource):
     Spark finds it by itself where tfwire is installed (by the package ``pyspark_tfwire``);
     elsewhere, ``spark.dataSource.register(SparkSource)``.
 
-    Reading: the path is a file, a folder, a pattern or a URL. Without ``.schema(...)`` the first
-    1,000 records are looked at: a feature with one value in each is a column of its type, others
-    are arrays. With it, the columns are those of the schema, and nothing else is parsed. A feature
-    that a record lacks is null.
+    Reading: the path is a file, a folder, a pattern or a URL. Without ``.schema(...)`` the records
+    are looked at, of long files the first: a feature of which none has several values is a column
+    of its type, others are arrays; strings are string where all are UTF-8, else binary. With it,
+    the columns are those of the schema, and nothing else is parsed. A feature that a record lacks
+    is null.
 
     Writing: ``mode("append")`` or ``mode("overwrite")`` to a folder that all workers see. Files get
     their names when all tasks have ended; the rows of a task that is tried again are there once.
@@ -85,8 +96,9 @@ class SparkSource(DataSource):
     Args:
         options: ``compression_type``, ``on_corrupt``, ``storage_options`` (JSON): as for
             :func:`tfwire.arrow.open_reader`; ``partition_bytes``: of files in one task, like
-            "128MB" (the default); ``strings``: "string" (the default) or "binary", the type of
-            strings in an inferred schema.
+            "128MB" (the default); ``strings``: "auto" (the default), "string" or "binary", the type
+            of strings in an inferred schema. Of connectors in Java, ``codec`` and ``recordType``
+            (Example, SequenceExample) are understood.
 
     Raises:
         ValueError: An option is unknown, or its value is not valid.
@@ -100,11 +112,12 @@ class SparkSource(DataSource):
     def __init__(self, options: Mapping[str, str]) -> None:
         super().__init__(dict(options))
         self._chosen = {name.lower(): value for name, value in options.items()}
+        _translate(self._chosen)
         unknown = sorted(self._chosen.keys() - _OPTIONS)
         if unknown:
             known = ", ".join(sorted(_OPTIONS - {"path", "paths"}))
             raise ValueError(f"no option {quoted(unknown[0])}; there are {known}")
-        choice("strings", self._chosen.get("strings", "string"), ("string", "binary"))
+        choice("strings", self._chosen.get("strings", "auto"), ("auto", "string", "binary"))
 
     @classmethod
     def name(cls) -> str:
@@ -115,9 +128,11 @@ class SparkSource(DataSource):
         """The columns of the first records. Spark calls this where no schema is given."""
         files = _Files(self._chosen)
         storage_options = files.storage_options
-        reader = open_reader(files.paths, storage_options=storage_options, **files.options)
-        text = BinaryType() if self._chosen.get("strings") == "binary" else StringType()
-        return _struct(reader.features, text)
+        strings: Any = self._chosen.get("strings", "auto")
+        reader = open_reader(
+            files.paths, binary_as=strings, storage_options=storage_options, **files.options
+        )
+        return _struct(reader.features, pyarrow.schema(reader))
 
     def reader(self, schema: Value) -> DataSourceReader:
         """Reads the columns of a schema. Spark calls this."""
@@ -129,6 +144,29 @@ class SparkSource(DataSource):
         if not path:
             raise ValueError("the folder to write is missing: save(path)")
         return _Writer(path, self._chosen.get("compression_type"), overwrite)
+
+
+def _translate(chosen: dict[str, str]) -> None:
+    """Takes the options of the connectors in Java: those that mean something here become ours.
+
+    Raises:
+        ValueError: One asks for what is not done here.
+    """
+    codec = chosen.pop("codec", None)
+    if codec is not None:
+        if codec.lower() not in _CODECS:
+            raise ValueError(
+                f"option codec: {quoted(codec)} is not written here; "
+                'the option compression_type is "GZIP", "ZLIB" or ""'
+            )
+        if chosen.setdefault("compression_type", _CODECS[codec.lower()]) != _CODECS[codec.lower()]:
+            raise ValueError("options codec and compression_type say different things; give one")
+    kind = chosen.pop("recordtype", "Example")
+    if kind not in ("Example", "SequenceExample"):
+        raise ValueError(
+            f"option recordType: {quoted(kind)} is not read or written here, Example and "
+            "SequenceExample are, as the columns say; tfwire.read_records reads records as bytes"
+        )
 
 
 class _Files:
@@ -182,18 +220,42 @@ def _arrow_schema(schema: Value) -> pyarrow.Schema:
     return schema if isinstance(schema, pyarrow.Schema) else to_arrow_schema(schema)
 
 
-def _struct(features: Any, strings: DataType) -> StructType:
+def _struct(features: Any, schema: pyarrow.Schema) -> StructType:
     """The columns of an inferred schema: a value, an array, or an array for each step."""
-    values = {"int64": LongType(), "float32": FloatType(), "string": strings}
     fields = []
-    for name, feature in features.items():
-        value = values[feature.dtype.name]
-        is_one = isinstance(feature, FixedLenFeature) and not feature.shape
-        fields.append(StructField(name, value if is_one else ArrayType(value)))
-    for name, feature in features.sequence_features.items():
-        steps = ArrayType(ArrayType(values[feature.dtype.name]))
-        fields.append(StructField(name, steps))
+    for field in schema:
+        kind, depth = field.type, 0
+        while types.is_nested(kind):
+            kind, depth = kind.value_type, 1
+        value: DataType = _value_type(kind)
+        depth = 2 if field.name in features.sequence_features else depth
+        for _ in range(depth):
+            value = ArrayType(value)
+        fields.append(StructField(field.name, value))
     return StructType(fields)
+
+
+def _value_type(kind: pyarrow.DataType) -> DataType:
+    """Spark's type of the values of a column."""
+    if types.is_integer(kind):
+        return LongType()
+    if types.is_floating(kind):
+        return FloatType()
+    is_text = types.is_string(kind) or types.is_large_string(kind)
+    return StringType() if is_text else BinaryType()
+
+
+def _strings_as(schema: pyarrow.Schema) -> Any:
+    """How the strings of columns are read, by column: as the schema has them."""
+    found = {}
+    for field in schema:
+        if _dtype(field) == "string":
+            kind = field.type
+            while types.is_list(kind) or types.is_large_list(kind):
+                kind = kind.value_type
+            is_text = types.is_string(kind) or types.is_large_string(kind)
+            found[field.name] = "string" if is_text else "binary"
+    return found
 
 
 def _depth(kind: pyarrow.DataType) -> int:
@@ -212,7 +274,8 @@ def _dtype(field: pyarrow.Field) -> str:
         return "int64"
     if types.is_floating(kind):
         return "float32"
-    if types.is_string(kind) or types.is_binary(kind) or types.is_large_string(kind):
+    texts = (types.is_string(kind), types.is_large_string(kind))
+    if any(texts) or types.is_binary(kind) or types.is_large_binary(kind):
         return "string"
     raise TypeError(
         f"column {quoted(field.name)}: no feature has the type {field.type}; read it as bigint, "
@@ -271,11 +334,19 @@ class _Reader(DataSourceReader):
             pass  # a record lacks a value, which is null, or cannot be parsed at all
         else:
             return
-        for batch in self._batches(partition.value, complete=False):
-            skipped = min(done, batch.num_rows)
-            done -= skipped
-            if skipped < batch.num_rows:
-                yield batch.slice(skipped)
+        try:
+            for batch in self._batches(partition.value, complete=False):
+                skipped = min(done, batch.num_rows)
+                done -= skipped
+                if skipped < batch.num_rows:
+                    yield batch.slice(skipped)
+        except ParseError as error:
+            if error.reason != "utf-8":
+                raise
+            remedy = f'{error}; in Spark, declare binary, or give .option("strings", "binary")'
+            raise ParseError(
+                remedy, path=error.path, record_index=error.record_index, reason=error.reason
+            ) from None
 
     def _batches(self, part: FilePartition, *, complete: bool) -> Iterator[pyarrow.RecordBatch]:
         compression = self._files.options["compression_type"]
@@ -285,7 +356,7 @@ class _Reader(DataSourceReader):
             batch_size=min(
                 _SPARK_BATCH_ROWS, fitting_batch_size(part, _SPARK_BATCH_BYTES, compression)
             ),
-            binary_as="binary",
+            binary_as=_strings_as(self._schema),
             **self._files.options,
         )
         first = part.start.record_index

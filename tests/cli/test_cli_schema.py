@@ -34,7 +34,11 @@ def folder(tmp_path, monkeypatch):
 
 def test_code_is_printed_that_parses_the_file():
     result = tfwire_command("schema", "in")
-    assert (0, "", CODE) == (result.returncode, result.stderr, result.stdout)
+    assert (0, "all 3 records were read\n", CODE) == (
+        result.returncode,
+        result.stderr,
+        result.stdout,
+    )
     names = {}
     exec(result.stdout, names)
     assert [1, 2, 3] == tfw.Parser(names["features"]).parse(tfw.read_records("in"))[
@@ -72,7 +76,12 @@ def test_standard_input_and_several_files(folder):
 
 def test_how_many_records_are_read():
     tfw.write_records("long", [{"a": 1}] * 1500 + [{"b": 1}])
-    assert b'"b"' not in tfwire_main("schema", "long").stdout
+    result = tfwire_main("schema", "long")
+    assert b'"b"' in result.stdout
+    assert b"all 1,501 records were read\n" == result.stderr
+    result = tfwire_main("schema", "long", "-n", "1000")
+    assert b'"b"' not in result.stdout
+    assert b"the first 1,000 records were read; --all" in result.stderr
     assert b'"b"' in tfwire_main("schema", "long", "--all").stdout
     assert b'"b"' in tfwire_main("schema", "long", "-n", "1501").stdout
     assert b"FixedLen" in tfwire_main("schema", "in", "-n", "1").stdout

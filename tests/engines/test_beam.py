@@ -193,7 +193,8 @@ def test_batches_for_arrow(rows):
         assert_that(sizes, equal_to([(c, n) for c in "01" for n in (30, 30, 30, 10)]), label="n")
         found = batches | beam.FlatMapTuple(lambda _, batch: batch.to_pylist())
         # A list without a value has no kind in a record, and is null.
-        expected = [{**row(i), "name": row(i)["name"] or None} for i in range(200)]
+        text = [[name.decode() for name in row(i)["name"]] for i in range(200)]
+        expected = [{**row(i), "name": text[i] or None} for i in range(200)]
         assert_that(found, equal_to(expected))
 
 

@@ -46,7 +46,7 @@ def test_training():
 
 def test_recipes():
     found = run_page("recipes-tables.md")
-    assert {"label": "int64", "name": "string", "weight": "float"} == found["reader"].types
+    assert {"label": "int64", "name": "large_string", "weight": "float"} == found["reader"].types
 
 
 def test_remote():

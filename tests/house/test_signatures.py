@@ -52,8 +52,6 @@ DEFAULTS = {
     "compression_type": {"auto", None, "CompressionTypes.AUTO"},
     # As large as pays, for arrays, for tables and for rows of datasets; of grain, no batch at all.
     "batch_size": {1024, 65536, 1000, None},
-    # datasets has few functions for large strings.
-    "binary_as": {"large_binary", "binary"},
     # A text index has no usual name.
     "index_path": {None, inspect.Parameter.empty},
     # An index to use, and whether to save one.

@@ -118,7 +118,7 @@ assert [(500,)] == duckdb.sql("select count(*) from 'light.parquet'").fetchall()
         ["pandas", "pyarrow"],
         """
 assert [499.5, 499.0, 500.0] == mean.tolist()
-assert "string[pyarrow]" == frame["name"].dtype
+assert "large_string[pyarrow]" == frame["name"].dtype
 table = pq.read_table("pets.parquet")
 assert 1000 == table.num_rows
 assert {f"pet {i}" for i in range(1000)} == set(table["name"].to_pylist())

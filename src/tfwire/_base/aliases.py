@@ -29,8 +29,10 @@ Rows: TypeAlias = (
 
 BytesAs: TypeAlias = Literal["object", "column"]
 """How strings are given: as bytes objects, or as a BytesColumn."""
-BinaryAs: TypeAlias = Literal["large_binary", "binary", "large_string", "string"]
-"""The Arrow type of strings."""
+StringType: TypeAlias = Literal["auto", "large_binary", "binary", "large_string", "string"]
+"""The Arrow type of strings; "auto": text where the strings looked at are UTF-8."""
+BinaryAs: TypeAlias = StringType | Mapping[str, StringType]
+"""The Arrow type of strings: of all columns, or by column."""
 FeatureKind: TypeAlias = Literal["int64", "float32", "string", "any"]
 """What a feature's values are written as; "any": as each of them is."""
 OnCorrupt: TypeAlias = Literal["raise", "skip", "tail", "stop"]

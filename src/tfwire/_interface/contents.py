@@ -2,7 +2,7 @@
 parts of one.
 
 * A ``Survey`` counts the features of all records that are added: a ``FeatureSurvey`` of each, with
-  a ``KindSurvey`` for each kind. ``schema_from_survey`` and ``inferred_feature`` turn them into
+  a ``KindSurvey`` for each kind. ``schema_from_survey`` turns them into
   specifications. ``BatchReader`` reads records in batches that stay in C, which surveys and samples
   add; ``span_table`` says where the records of one lie.
 * A ``RecordSample`` draws some of the records that are added; its ``SampledFeatures`` are a
@@ -28,7 +28,6 @@ from tfwire._base.native import check, ffi, lib, new_error, text
 from tfwire._examples.decode import decode_sequence_example, decode_sequence_examples
 from tfwire._examples.other_messages import likely_message as likely_message
 from tfwire._parsing.infer import (
-    inferred_feature as inferred_feature,
     schema_from_survey as schema_from_survey,
 )
 from tfwire._parsing.survey import (

@@ -4,6 +4,11 @@ The driver calls ``plan_partitions``; partitions are pickled; a worker calls ``r
 ``count_records``. Reading a partition again gives the same batches in the same order, so a task may
 be tried again.
 
+Where no specification is given, the driver asks ``infer_table`` for one, or ``open_reader``, whose
+``features`` it is; workers are sent that, and make the same columns of the same types. A
+``infer_sample`` also says whether it has seen all records.
+``string_types`` are those of a reader's strings.
+
 Engines that cut files themselves read an index with ``offsets_of_index``; ``build_indexes`` makes
 new ones. They parse a part of a
 file, or a file that they have opened, with ``read_inputs`` of an ArrowReader, or with
@@ -40,6 +45,7 @@ from tfwire._records.reading.damage import RecordPosition
 from tfwire._records.reading.options import input_paths, make_options
 from tfwire.arrow import ArrowReader, RecordBatch
 from tfwire.arrow._reader import read_inputs as read_inputs
+from tfwire.arrow._table_types import infer_sample as infer_sample, infer_table as infer_table
 
 # Records from which the mean length of others is guessed.
 _SAMPLE = 64
@@ -61,6 +67,12 @@ class FilePartition(NamedTuple):
     stop: int | None
     num_bytes: int
     num_records: int | None
+
+
+def string_types(reader: ArrowReader) -> dict[str, str]:
+    """Arrow's names of the types of strings, by the columns that have them."""
+    fields = reader._layout.fields
+    return {field.name: field.strings for field in fields if field.strings is not None}
 
 
 def plan_partitions(

@@ -32,6 +32,8 @@ class FeatureStatistics(NamedTuple):
             is set has none.
         min_count, max_count: Values in a record; in a feature list, in a step.
         min_steps, max_steps: Steps in a record; None if this is not a feature list.
+        text: Whether all its strings are UTF-8; None without any.
+        scalar: Whether each record has one value of it, or neither value nor kind.
     """
 
     present: int
@@ -40,6 +42,8 @@ class FeatureStatistics(NamedTuple):
     max_count: int
     min_steps: int | None = None
     max_steps: int | None = None
+    text: bool | None = None
+    scalar: bool = False
 
 
 @public
@@ -147,16 +151,27 @@ def infer_schema(
         num_records = integer("num_records", num_records, 1)
     files = list(input_paths(paths, storage_options))
     share = None if num_records is None else max(1, -(-num_records // max(1, len(files))))
-    survey = survey_files(files, share, compression_type, on_corrupt)
+    return schema_of_files(files, survey_files(files, share, compression_type, on_corrupt))
+
+
+def schema_of_files(files: Sequence[Any], survey: Survey) -> InferredSchema:
+    """The specification that parses the records of a survey of files.
+
+    Raises:
+        ValueError: There are no records.
+
+    Warns:
+        TfwireWarning: A feature has more than one kind.
+    """
     if survey.num_records == 0:
-        raise ValueError(f"{_names_of(files)}: there are no records to infer a schema from")
+        raise ValueError(f"{names_of_files(files)}: there are no records to infer a schema from")
     schema = schema_from_survey(survey)
     statistics = [*schema.statistics.items(), *schema.sequence_statistics.items()]
-    _warn_of_conflicts(_names_of(files), statistics)
+    _warn_of_conflicts(names_of_files(files), statistics)
     return schema
 
 
-def _names_of(files: Sequence[Any]) -> str:
+def names_of_files(files: Sequence[Any]) -> str:
     """The first of several files, and how many others there are."""
     if not files:
         return "no files"
@@ -206,7 +221,11 @@ def _dtype(seen: FeatureSurvey) -> Any:
 def _statistics(seen: FeatureSurvey) -> FeatureStatistics:
     kinds = {kind: values.records for kind, values in seen.kinds.items()}
     counts = (seen.min_count, seen.max_count)
-    return FeatureStatistics(seen.records, kinds, *counts, seen.min_steps, seen.max_steps)
+    steps = (seen.min_steps, seen.max_steps)
+    num_values = sum(values.values for values in seen.kinds.values())
+    scalar = seen.min_steps is None and seen.max_count == 1
+    scalar = scalar and num_values == seen.records - seen.kindless
+    return FeatureStatistics(seen.records, kinds, *counts, *steps, seen.text, scalar)
 
 
 def _warn_of_conflicts(files: str, features: Iterable[tuple[str, FeatureStatistics]]) -> None:

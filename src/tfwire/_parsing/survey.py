@@ -43,6 +43,7 @@ class FeatureSurvey(NamedTuple):
         min_steps, max_steps: Steps in a record; None if this is not a feature list.
         kinds: "string", "float32" and "int64", as far as they occur; the most frequent first.
         kindless: Number of records in which no kind is set.
+        text: Whether all its strings are UTF-8; None without any.
     """
 
     records: int
@@ -52,6 +53,7 @@ class FeatureSurvey(NamedTuple):
     max_steps: int | None
     kinds: dict[str, KindSurvey]
     kindless: int
+    text: bool | None
 
 
 class Survey:
@@ -135,7 +137,7 @@ class Survey:
     def features(self, *, lists: bool = False) -> dict[str, FeatureSurvey]:
         """The features, or the feature lists, by name and sorted."""
         found, native = {}, new_struct("tfw_feature_survey")
-        for i in range(self.num_features):
+        for i in range(lib.tfw_survey_count(self._native)):
             lib.tfw_survey_get(self._native, i, native)
             if native.messages and lists == bool(native.is_list):
                 name = bytes(ffi.buffer(native.name, native.name_len))
@@ -195,6 +197,7 @@ def _feature(native: Any) -> FeatureSurvey:
         native.most_steps if native.is_list else None,
         dict(sorted(kinds.items(), key=lambda item: -item[1].records)),
         native.kinds[lib.TFW_NONE].messages,
+        not native.not_utf8 if native.kinds[lib.TFW_BYTES].values else None,
     )
 
 

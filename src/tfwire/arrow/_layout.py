@@ -15,14 +15,8 @@ from tfwire._parsing.fields import Dense, Padded, Sparse, Steps, StepValues, Var
 from tfwire._parsing.native_session import Schema
 from tfwire._parsing.ragged import Ragged
 from tfwire._parsing.spec import Plan
+from tfwire.arrow._table_types import BINARY_TYPES, TableTypes
 
-# The names of Arrow's types for strings.
-BINARY_TYPES = {
-    "large_binary": lib.TFW_LARGE_BINARY,
-    "binary": lib.TFW_BINARY,
-    "large_string": lib.TFW_LARGE_STRING,
-    "string": lib.TFW_STRING,
-}
 _NUMBERS = {"int64": "int64", "float32": "float"}
 _PARTITION_KINDS = {
     "UniformRowLength": lib.TFW_UNIFORM_ROW_LENGTH,
@@ -60,6 +54,8 @@ class TableField(NamedTuple):
         column: Index of the column of the values.
         is_list: True for a feature list.
         shape: Of an element.
+        strings: Arrow's name of their type; None: it holds numbers.
+        is_scalar: True for one value or null.
         partitions: Kind, column and length of each.
         index_columns: Of a SparseFeature.
         is_flat: True for a tensor: one list holds the values of all dimensions.
@@ -70,6 +66,8 @@ class TableField(NamedTuple):
     metadata: dict[str, str]
     column: int
     is_list: bool
+    strings: str | None
+    is_scalar: bool = False
     shape: tuple[int, ...] = ()
     partitions: tuple[tuple[int, int, int], ...] = ()
     index_columns: tuple[int, ...] = ()
@@ -81,7 +79,7 @@ class TableLayout:
 
     Args:
         plans: Of Examples, or of contexts and feature lists.
-        binary_as: The type of strings.
+        types: What the types of the columns depend on beside the plans.
         tensors: FixedLenFeatures of numbers with a shape are tensors.
         positions: Add the columns that tell where a record comes from.
 
@@ -96,7 +94,7 @@ class TableLayout:
     """
 
     def __init__(
-        self, plans: Sequence[Plan | None], binary_as: str, tensors: bool, positions: bool
+        self, plans: Sequence[Plan | None], types: TableTypes, tensors: bool, positions: bool
     ) -> None:
         self.schemas: list[ArrowSchema | None] = [
             None if plan is None else ArrowSchema(plan) for plan in plans
@@ -106,7 +104,7 @@ class TableLayout:
         for plan in plans:
             if plan is not None:
                 self.fields += [
-                    _table_field(key, plan, binary_as, tensors, part=len(plans) == 2)
+                    _table_field(key, plan, types, tensors, part=len(plans) == 2)
                     for key in plan.fields
                 ]
         for field in self.fields:
@@ -115,7 +113,7 @@ class TableLayout:
         flags = lib.TFW_ARROW_POSITIONS if positions else 0
         flags |= lib.TFW_ARROW_SEQUENCE if len(plans) == 2 else 0
         handles = [ffi.NULL if schema is None else schema.handle for schema in self.schemas]
-        native, pinned = _native_fields(self.fields, BINARY_TYPES[binary_as])
+        native, pinned = _native_fields(self.fields)
         layout = create(
             lib.tfw_arrow_layout_create,
             "tfw_arrow_layout",
@@ -159,10 +157,10 @@ def _check_shape(field: TableField) -> None:
         )
 
 
-def _table_field(key: Any, plan: Plan, binary_as: str, tensors: bool, part: bool) -> TableField:
+def _table_field(key: Any, plan: Plan, types: TableTypes, tensors: bool, part: bool) -> TableField:
     field, feature = plan.fields[key], plan.features[key]
-    numbers = feature.dtype != string
-    item = _NUMBERS[feature.dtype.name] if numbers else binary_as
+    strings = types.strings[column_name(key)] if feature.dtype == string else None
+    item = strings or _NUMBERS[feature.dtype.name]
     metadata = {"tfwire:feature": _description(key, feature, plan, part)}
     name = column_name(key)
     if isinstance(field, Sparse):
@@ -170,34 +168,45 @@ def _table_field(key: Any, plan: Plan, binary_as: str, tensors: bool, part: bool
         index = "int64" if rank == 1 else _fixed("int64", (rank,))
         kind = f"struct<indices: {_lists(index, 1)}, values: {_lists(item, 1)}>"
         return TableField(
-            name, kind, metadata, field.column, False, index_columns=field.index_columns
+            name, kind, metadata, field.column, False, strings, index_columns=field.index_columns
         )
     if isinstance(field, Dense):
         shape = field.shape
         kind = _fixed(item, shape)
-        if tensors and numbers and shape:
+        if tensors and not strings and shape:
             metadata["ARROW:extension:name"] = "arrow.fixed_shape_tensor"
             metadata["ARROW:extension:metadata"] = json.dumps({"shape": list(shape)})
             kind = f"fixed_shape_tensor<{item}, {list(shape)}>"
-            return TableField(name, kind, metadata, field.column, False, shape, is_flat=True)
-        return TableField(name, kind, metadata, field.column, False, shape)
+            return TableField(
+                name, kind, metadata, field.column, False, None, shape=shape, is_flat=True
+            )
+        return TableField(name, kind, metadata, field.column, False, strings, shape=shape)
     if isinstance(field, Ragged):
-        return _ragged_field(name, field, item, metadata)
+        return _ragged_field(name, field, item, strings, metadata)
+    if name in types.scalars:
+        assert isinstance(field, VarLen)
+        return TableField(name, item, metadata, field.column, False, strings, is_scalar=True)
     shape = field.shape if isinstance(field, (Padded, Steps)) else ()
     assert isinstance(field, (Padded, Steps, VarLen, StepValues))
     depth = 2 if isinstance(field, StepValues) else 1
     kind = _lists(_fixed(item, shape), depth)
-    return TableField(name, kind, metadata, field.column, plan.lists, shape)
+    return TableField(name, kind, metadata, field.column, plan.lists, strings, shape=shape)
 
 
-def _ragged_field(name: str, field: Ragged, item: str, metadata: dict[str, str]) -> TableField:
+def _ragged_field(
+    name: str, field: Ragged, item: str, strings: str | None, metadata: dict[str, str]
+) -> TableField:
     """Uniform partitions at the end only reshape the values."""
     partitions, shape = list(field.partitions), list[int]()
     while partitions and partitions[-1].kind == "UniformRowLength":
         shape.insert(0, partitions.pop().length)
     native = tuple((_PARTITION_KINDS[kind], max(i, 0), length) for kind, i, length in partitions)
     kind = _lists(_fixed(item, shape), 1 + field.lists + len(native))
-    return TableField(name, kind, metadata, field.column, field.lists, tuple(shape), native)
+    return TableField(
+        *(name, kind, metadata, field.column, field.lists, strings),
+        shape=tuple(shape),
+        partitions=native,
+    )
 
 
 def _fixed(item: str, shape: Sequence[int]) -> str:
@@ -238,7 +247,7 @@ def _encode_metadata(pairs: dict[str, str]) -> bytes:
     return encoded
 
 
-def _native_fields(fields: Sequence[TableField], strings: int) -> tuple[Any, list[Any]]:
+def _native_fields(fields: Sequence[TableField]) -> tuple[Any, list[Any]]:
     """An array of ``tfw_arrow_field``, and what it points into."""
     pinned: list[Any] = []
 
@@ -251,8 +260,9 @@ def _native_fields(fields: Sequence[TableField], strings: int) -> tuple[Any, lis
         metadata = _encode_metadata(field.metadata)
         out.name = pin("char[]", field.name.encode())
         out.metadata, out.metadata_len = pin("uint8_t[]", metadata), len(metadata)
-        out.column, out.is_list, out.strings = field.column, field.is_list, strings
-        out.is_flat = field.is_flat
+        out.column, out.is_list, out.is_flat = field.column, field.is_list, field.is_flat
+        out.strings = BINARY_TYPES[field.strings or "large_binary"]
+        out.is_scalar = field.is_scalar
         out.shape, out.rank = pin("uint64_t[]", field.shape), len(field.shape)
         partitions = pin("tfw_partition[]", len(field.partitions))
         for partition, values in zip(partitions, field.partitions, strict=True):

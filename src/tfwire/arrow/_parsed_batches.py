@@ -141,13 +141,14 @@ class BatchParser(FileParser[RecordBatch]):
             check(status, error)
             return None
         record, field = error.record, self._layout.fields[error.feature]
+        reason = "shape" if field.is_scalar and status == lib.TFW_E_COUNT else _REASONS[status]
         if status == lib.TFW_E_COUNT:  # the fields know the numbers, for the message
             rows = rows_of_chunk(chunk, self._schemas).between(0, record + 1)
             failure = first_misfit(self._plans, rows)
             if failure is not None:
                 return failure
         message = f"Key: {field.name}.  {text(error.text)}"
-        return ParseFailure(_REASONS[status], field.name, record, message)
+        return ParseFailure(reason, field.name, record, message)
 
 
 def _utf8(name: str) -> bytes:

@@ -18,22 +18,20 @@ from tfwire._base.aliases import (
     TableFeatures,
     Value,
 )
-from tfwire._base.arguments import boolean, choice, column_names, integer, wrong_type
+from tfwire._base.arguments import boolean, column_names, integer, wrong_type
 from tfwire._base.errors import Error, ParseError
 from tfwire._base.native import ffi, new_struct
 from tfwire._base.text import column_name, printable, quoted
-from tfwire._parsing.infer import infer_schema
 from tfwire._parsing.parse_file import FileBatches, ParsingOptions, parse_from
 from tfwire._parsing.spec import Plan, compile_features
-from tfwire._records.files.byte_sources import open_regular
-from tfwire._records.files.compression import DETECT_SIZE, detect_compression, either_word
+from tfwire._records.files.compression import either_word
 from tfwire._records.files.paths import absolute, is_path
-from tfwire._records.files.urls import is_url
 from tfwire._records.reading.damage import RecordPosition
 from tfwire._records.reading.options import input_paths, make_options
 from tfwire._records.reading.pipeline import MOST_THREADS
-from tfwire.arrow._layout import BINARY_TYPES, TableLayout
+from tfwire.arrow._layout import TableLayout
 from tfwire.arrow._parsed_batches import BatchParser, RecordBatch, schema_capsule, stream_capsule
+from tfwire.arrow._table_types import infer_table, is_plain_file, table_types
 
 _BATCH_SIZE = 65536
 
@@ -112,7 +110,7 @@ class ArrowReader:
         compression = reading.compression
         if reading.on_corrupt != "raise" or compression not in ("auto", ""):
             return False
-        return all(_is_plain_file(path, compression == "auto") for path in self.paths)
+        return all(is_plain_file(path, compression) for path in self.paths)
 
     def _read_ahead(self, options: _Options) -> list[RecordBatch]:
         """Reads all batches, up to an error if there is one."""
@@ -139,18 +137,6 @@ def read_inputs(
 ) -> FileBatches[RecordBatch]:
     """Other files or file objects, read as a reader reads its own; the first from a position on."""
     return parse_from(reader._parser, inputs, reader._options, start)
-
-
-def _is_plain_file(path: Any, detect: bool) -> bool:
-    if is_url(path):
-        return False
-    source = open_regular(path)
-    if source is None:
-        return False
-    try:
-        return not (detect and detect_compression(source.peek(DETECT_SIZE)).compression)
-    finally:
-        source.close()
 
 
 class _Options:
@@ -197,7 +183,7 @@ def open_reader(
     batch_size: int = _BATCH_SIZE,
     num_threads: int = 1,
     tensors: bool = False,
-    binary_as: BinaryAs = "large_binary",
+    binary_as: BinaryAs = "auto",
     compression_type: DetectedCompressionType = "auto",
     on_corrupt: OnCorrupt = "raise",
     with_positions: bool = False,
@@ -214,6 +200,8 @@ def open_reader(
       FixedLenSequenceFeature: a large list of elements of its shape.
     - SparseFeature: a struct of ``indices`` and ``values``, both large lists, in the file's order.
     - A feature list: a large list of steps.
+    - Of an InferredSchema, a VarLenFeature of which no record has several values: one value, null
+      where there is none.
 
     A feature that a record does not have, or has without a kind, is null, and so is such a step of
     a feature list; one that has a kind and no values is an empty list. The metadata of every
@@ -223,7 +211,8 @@ def open_reader(
         paths: A path, a URL or a path of universal_pathlib, or an iterable of them. They are read
             again for every stream: no file objects.
         features: A specification as for Parser; of SequenceExamples an InferredSchema, or a pair
-            of those of context and feature lists. None: ``infer_schema(paths)``.
+            of those of context and feature lists. None: they are inferred of all records of files
+            that are not long, else of the first, and a warning says so.
         columns: The names of the features to read, in this order; others are not parsed. None:
             all.
         batch_size: Records of a batch; the last may have fewer.
@@ -231,7 +220,9 @@ def open_reader(
             on it.
         tensors: FixedLenFeatures of numbers that have a shape become ``arrow.fixed_shape_tensor``.
             polars cannot compute with it.
-        binary_as: The type of strings. "binary" and "string" hold less than 2 GiB in a batch, and
+        binary_as: The type of strings, of all columns or by column in a dict. "auto":
+            "large_string" where the strings that the specification was inferred from are UTF-8,
+            else "large_binary". "binary" and "string" hold less than 2 GiB in a batch, and
             "string" and "large_string" UTF-8 alone.
         compression_type, options: As for ``read_records``.
         on_corrupt: What to do at damage, as for ``read_records``.
@@ -244,7 +235,10 @@ def open_reader(
 
     Raises:
         ValueError, TypeError: An argument or the specification is not valid; a name in ``columns``
-            is not in it; two columns would have the same name.
+            or ``binary_as`` is not in it; two columns would have the same name.
+
+    Warns:
+        TfwireWarning: Not all records were looked at, and all columns are read.
 
     Example:
         >>> _ = tfw.write_records("pets.tfrecord", [{"label": 1, "name": "cat"}, {"label": 2}])
@@ -252,7 +246,7 @@ def open_reader(
         >>> reader
         ArrowReader(pets.tfrecord)
           label: int64
-          name: large_list<large_binary>
+          name: large_string
         >>> [batch.num_rows for batch in reader]
         [2]
     """
@@ -261,7 +255,6 @@ def open_reader(
     num_threads = integer("num_threads", num_threads, 1)
     tensors = boolean("tensors", tensors)
     with_positions = boolean("with_positions", with_positions)
-    binary_as = choice("binary_as", binary_as, BINARY_TYPES)  # type: ignore[assignment]
     reading = make_options(compression_type, on_corrupt=on_corrupt)
     files = list(input_paths(paths, storage_options))
     for path in files:
@@ -269,9 +262,11 @@ def open_reader(
             raise wrong_type("paths", path, "paths or URLs, which can be read again")
     files = [os.fsdecode(path) if isinstance(path, bytes) else path for path in files]
     if features is None:
-        features = infer_schema(files, compression_type=compression_type, on_corrupt=on_corrupt)
-    plans = _chosen(_plans(features), columns)
-    layout = TableLayout(plans, binary_as, tensors, with_positions)
+        columns = column_names(columns)
+        features = infer_table(files, compression_type, on_corrupt, columns=columns)
+    plans = _plans(features)
+    types = table_types(features, plans, binary_as)
+    layout = TableLayout(_chosen(plans, columns), types, tensors, with_positions)
     return ArrowReader(files, features, layout, ParsingOptions(batch_size, reading, num_threads))
 
 
@@ -283,7 +278,7 @@ def read_table(
     batch_size: int = _BATCH_SIZE,
     num_threads: int = 1,
     tensors: bool = False,
-    binary_as: BinaryAs = "large_binary",
+    binary_as: BinaryAs = "auto",
     compression_type: DetectedCompressionType = "auto",
     on_corrupt: OnCorrupt = "raise",
     with_positions: bool = False,

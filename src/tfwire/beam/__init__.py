@@ -59,7 +59,7 @@ __all__ = [
 ]
 
 _POLICIES = ("raise", "skip", "tail", "stop")
-_ARROW_DEFAULTS = {"tensors": False, "binary_as": "large_binary", "with_positions": False}
+_ARROW_DEFAULTS = {"tensors": False, "binary_as": "auto", "with_positions": False}
 
 
 class ReadFromTFRecord(PTransform):
@@ -202,7 +202,7 @@ class ReadBatchesFromTFRecord(PTransform):
         batch_size: int = 1024,
         batches_as: Literal["arrow", "numpy"] = "arrow",
         tensors: bool = False,
-        binary_as: BinaryAs = "large_binary",
+        binary_as: BinaryAs = "auto",
         with_positions: bool = False,
         with_filename: bool = False,
         on_corrupt: OnCorrupt = "raise",
@@ -213,17 +213,23 @@ class ReadBatchesFromTFRecord(PTransform):
         choice("batches_as", batches_as, ("arrow", "numpy"))
         batch_size = integer("batch_size", batch_size, 1)
         with_filename = boolean("with_filename", with_filename)
+        names = column_names(columns)
         if features is None:
-            features = inferred_features(_text(file_pattern), compression_type, on_corrupt)
+            pattern = _text(file_pattern)
+            features = inferred_features(pattern, compression_type, on_corrupt, names)
         elements: ArrowBatches | NumpyBatches
-        options = {"tensors": tensors, "binary_as": binary_as, "with_positions": with_positions}
+        options: dict[str, Any] = {
+            "tensors": tensors,
+            "binary_as": binary_as,
+            "with_positions": with_positions,
+        }
         if batches_as == "arrow":
-            names = {"columns": column_names(columns)}
-            elements = ArrowBatches(features, batch_size, on_corrupt, options | names)
+            options |= {"columns": names}
+            elements = ArrowBatches(features, batch_size, on_corrupt, options)
         elif options != _ARROW_DEFAULTS:
             raise ValueError(f'{", ".join(options)} need batches_as="arrow"')
         else:
-            elements = NumpyBatches(features, columns, batch_size, on_corrupt)
+            elements = NumpyBatches(features, names, batch_size, on_corrupt)
         batch = dict if batches_as == "numpy" else import_module("pyarrow").RecordBatch
         reading = BeamReading(elements, compression_type, with_filename)
         self._source = TFRecordSource(_text(file_pattern), reading, boolean("validate", validate))

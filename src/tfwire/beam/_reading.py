@@ -21,10 +21,16 @@ from apache_beam.metrics import Metrics
 from apache_beam.options.value_provider import ValueProvider
 from apache_beam.transforms.core import DoFn
 
-from tfwire import Parser, RecordIndex, RecordPosition, infer_schema, read_records
+from tfwire import Parser, RecordIndex, RecordPosition, read_records
 from tfwire._interface.files import SectionSource, index_beside, make_options
 from tfwire._interface.messages import column_name
-from tfwire._interface.partitions import ParsingOptions, offsets_of_index, parse_from, read_inputs
+from tfwire._interface.partitions import (
+    ParsingOptions,
+    infer_table,
+    offsets_of_index,
+    parse_from,
+    read_inputs,
+)
 from tfwire.arrow import ArrowReader, open_reader
 
 # ---- What the records of a file become ----------------------------------------------------------
@@ -179,7 +185,9 @@ _INFLATED_HERE = {
 }
 
 
-def inferred_features(pattern: Any, compression_type: str, on_corrupt: Any) -> Any:
+def inferred_features(
+    pattern: Any, compression_type: str, on_corrupt: Any, columns: list[str] | None
+) -> Any:
     """The specification of the first files that match a pattern.
 
     Raises:
@@ -189,14 +197,15 @@ def inferred_features(pattern: Any, compression_type: str, on_corrupt: Any) -> A
     if isinstance(pattern, ValueProvider):
         raise ValueError("features must be given where the pipeline's options give the pattern")
     FileBasedSource(pattern, compression_type=compression_type)  # checks the arguments
-    paths = [file.path for file in _matched(pattern, False) if file.size][:_INFERRED_FILES]
+    paths = [file.path for file in _matched(pattern, False) if file.size]
+    left_out = max(0, len(paths) - _INFERRED_FILES)
     compression: Any = _INFLATED_HERE.get(compression_type, "")
     with contextlib.ExitStack() as files:
         sources = [
             SectionSource(files.enter_context(_open(path, compression_type)), path)
-            for path in paths
+            for path in paths[:_INFERRED_FILES]
         ]
-        return infer_schema(sources, compression_type=compression, on_corrupt=on_corrupt)
+        return infer_table(sources, compression, on_corrupt, columns=columns, left_out=left_out)
 
 
 def _open(path: str, compression_type: str) -> Any:

@@ -19,17 +19,15 @@ from tfwire import (
     ParseError,
     ShardedWriter,
     SkippedRegions,
-    VarLenFeature,
     encode_example,
     example_to_json,
-    infer_schema,
     read_records,
+    string,
 )
 from tfwire._interface.contents import (
     BatchReader,
-    FeatureSurvey,
     Survey,
-    inferred_feature,
+    schema_from_survey,
     span_table,
 )
 from tfwire._interface.files import make_options
@@ -180,14 +178,12 @@ class Conversion:
         survey = self._survey_records()
         found = survey.features()
         self.losses.num_kindless = sum(seen.kindless for seen in found.values())
-        flat: list[str] = []
         features: Any = self._schema
-        if features is None and survey.features(lists=True):
-            features = infer_schema(self._options.files, None)
-        elif features is None:
-            if any(len(seen.kinds) > 1 for seen in found.values()):
+        if features is None:
+            several = any(len(seen.kinds) > 1 for seen in found.values())
+            if several and not survey.features(lists=True):
                 self._refuse_kinds()
-            features, flat = _features_of(found, survey.num_records)
+            features = _table_features(survey)
         if not features and not getattr(features, "sequence_features", None):
             self.losses.add_empty(survey.num_records)
         elif self._schema is not None:
@@ -199,15 +195,25 @@ class Conversion:
             batch_size=max(1, min(_MAX_ROWS, _WINDOW * _BUDGET // self._largest_window)),
             compression_type=self._options.compression,
             on_corrupt=self._options.on_corrupt,
+            binary_as=self._binary_as(features, survey),
         )
-        schema = _tables.schema_of(reader, flat)
-        return schema, self._read_batches(reader, flat, survey.num_records)
+        return _tables.schema_of(reader), self._read_batches(reader, survey.num_records)
 
-    def _read_batches(self, reader: Any, flat: list[str], num_rows: int) -> Iterator[Any]:
+    def _binary_as(self, features: Any, survey: Survey) -> Any:
+        """The types of strings: of the columns of --schema, too, by all records."""
+        found: dict[str, str] = {}
+        if self._schema is not None:
+            seen = survey.features() | survey.features(lists=True)
+            for name, feature in [*features.items(), *features.sequence_features.items()]:
+                if feature.dtype == string and name in seen and seen[name].text:
+                    found[name] = "large_string"
+        return found | dict.fromkeys(self._options.binary, "large_binary")
+
+    def _read_batches(self, reader: Any, num_rows: int) -> Iterator[Any]:
         self._begin_pass()
         done = 0
         for batch in reader:
-            yield _tables.flattened(batch, flat)
+            yield _tables.record_batch(batch)
             done += batch.num_rows
             self._progress.update("", self._total * min(done, num_rows) // max(1, num_rows))
 
@@ -423,18 +429,13 @@ def _not_an_example(path: str, number: int, error: Exception) -> ValueError:
     return ValueError(f"{show_path(path)}: record {number}{what}: {reason}")
 
 
-def _features_of(
-    found: dict[str, FeatureSurvey], num_records: int
-) -> tuple[dict[str, Any], list[str]]:
-    """The specification of columns, and the names of those that have one value or none."""
-    features: dict[str, Any] = {}
-    flat = []
-    for name, seen in found.items():
-        if seen.kinds:
-            features[name] = inferred_feature(seen, num_records)
-        if isinstance(features.get(name), VarLenFeature) and seen.min_count == seen.max_count == 1:
-            flat.append(name)
-    return features, flat
+def _table_features(survey: Survey) -> InferredSchema:
+    """The specification of columns: of all features but those without a kind."""
+    schema = schema_from_survey(survey)
+    for name, seen in survey.features().items():
+        if not seen.kinds:
+            del schema[name]
+    return schema
 
 
 def _typed(rows: Iterable[PlacedRow], columns: Sequence[RowColumn]) -> Iterator[Row]:

@@ -178,27 +178,14 @@ def table_of_rows(rows: Sequence[Row], columns: Sequence[RowColumn]) -> Any:
     return arrow.record_batch(arrays, schema=schema)
 
 
-def schema_of(reader: Any, flat: Sequence[str]) -> Any:
-    """The pyarrow.Schema of what ``flattened`` gives of the batches of an ArrowReader."""
-    schema = _arrow().schema(reader)
-    for name in flat:
-        i = schema.get_field_index(name)
-        field = schema.field(i)
-        schema = schema.set(i, _arrow().field(name, field.type.value_type, metadata=field.metadata))
-    return schema
+def schema_of(reader: Any) -> Any:
+    """The pyarrow.Schema of an ArrowReader."""
+    return _arrow().schema(reader)
 
 
-def flattened(batch: Any, names: Sequence[str]) -> Any:
-    """A record batch with the lists of some columns, which have at most one value, as values."""
-    arrow = _arrow()
-    compute = _arrow("pyarrow.compute")
-    batch = arrow.record_batch(batch)
-    for name in names:
-        i = batch.schema.get_field_index(name)
-        values = compute.list_element(batch.column(i), 0)
-        field = arrow.field(name, values.type, metadata=batch.schema.field(i).metadata)
-        batch = batch.set_column(i, field, values)
-    return batch
+def record_batch(batch: Any) -> Any:
+    """A batch of an ArrowReader as one of pyarrow."""
+    return _arrow().record_batch(batch)
 
 
 def select_rows(batch: Any, chosen: slice) -> Any:

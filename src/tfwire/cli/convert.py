@@ -129,6 +129,14 @@ def _add_columns(parser: argparse.ArgumentParser) -> None:
         help="decode the strings of this column of JSON lines or CSV; may be repeated",
     )
     parser.add_argument(
+        "--binary",
+        action="append",
+        default=[],
+        metavar="NAME",
+        help="write the strings of this column to Parquet and Arrow files as bytes, also where all "
+        "are UTF-8 and would be text; may be repeated",
+    )
+    parser.add_argument(
         "--examples",
         action="store_true",
         help="write JSON lines as tf.train.Example in protobuf's JSON, in place of plain rows",
@@ -241,6 +249,8 @@ def _check_options(options: argparse.Namespace) -> None:
         "--examples is for JSON lines as output": options.examples and target != "jsonl",
         "--base64 is for JSON lines and CSV as input": options.base64
         and source not in ("jsonl", "csv"),
+        "--binary is for TFRecord files that become Parquet or Arrow files": options.binary
+        and not (source == "tfrecord" and FORMATS[target].is_table),
         "--key is for tar files": options.key is not None and "tar" not in (source, target),
         "--on-corrupt is for TFRecord files as input": options.on_corrupt != "raise"
         and source != "tfrecord",

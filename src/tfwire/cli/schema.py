@@ -7,7 +7,7 @@ import sys
 import warnings
 from typing import TYPE_CHECKING
 
-from tfwire._interface.messages import show_path
+from tfwire._interface.messages import plural, show_path
 from tfwire.cli import _arguments
 from tfwire.cli._arguments import UsageError
 from tfwire.cli.show import printable_text
@@ -15,7 +15,6 @@ from tfwire.cli.show import printable_text
 if TYPE_CHECKING:
     from tfwire import InferredSchema
 
-_SURVEYED = 1000  # records
 _ENDINGS = {".py": "code", ".pbtxt": "pbtxt", ".json": "json"}
 
 
@@ -34,7 +33,8 @@ def add_schema(parser: argparse.ArgumentParser) -> None:
         "--records",
         type=_arguments.positive,
         metavar="N",
-        help=f"read N records, in equal parts of every file (default: {_SURVEYED})",
+        help="read N records, in equal parts of every file (default: all of files that are not "
+        "long, else the first)",
     )
     number.add_argument("--all", action="store_true", help="read all records")
     parser.add_argument(
@@ -75,9 +75,12 @@ def _schema(options: argparse.Namespace) -> int:
         return 1
     with warnings.catch_warnings(record=True) as found:
         warnings.simplefilter("always")
-        text = _as_text(_read(options, known), options.format or "code")
+        schema, complete = _read(options, known)
+        text = _as_text(schema, options.format or "code")
     for warning in found:
         _arguments.complain(options, warning.message)
+    if schema.num_records:
+        _say_what_was_read(schema.num_records, complete)
     if options.output is None:
         sys.stdout.write(printable_text(text.splitlines()))
     else:
@@ -87,16 +90,27 @@ def _schema(options: argparse.Namespace) -> int:
     return int(bool(found))
 
 
-def _read(options: argparse.Namespace, known: list[str]) -> InferredSchema:
+def _read(options: argparse.Namespace, known: list[str]) -> tuple[InferredSchema, bool]:
+    """The specification, and whether it is that of all records."""
     from tfwire import infer_schema, read_schema
+    from tfwire._interface.partitions import infer_sample
 
     if known:
-        return read_schema(known[0])
-    return infer_schema(
-        [_arguments.input_file(name) for name in options.files],
-        None if options.all else options.records or _SURVEYED,
-        compression_type=options.compression,
-    )
+        return read_schema(known[0]), True
+    files = [_arguments.input_file(name) for name in options.files]
+    if not (options.all or options.records):
+        return infer_sample(files, options.compression, "raise")
+    number = None if options.all else options.records
+    return infer_schema(files, number, compression_type=options.compression), options.all
+
+
+def _say_what_was_read(count: int, complete: bool) -> None:
+    """To the terminal: the output may be a file of code."""
+    text = f"all {plural(count, 'record')} were read"
+    if not complete:
+        text = f"the first {plural(count, 'record')} were read; --all reads all, and finds features"
+        text += " that first occur later"
+    print(text, file=sys.stderr)
 
 
 def _as_text(schema: InferredSchema, format_name: str) -> str:

@@ -48,15 +48,17 @@ static void test_fields_that_fit(void) {
         {.name = "h", .column = VALUES, PARTITION(.length = INT64_MAX)},
         {.name = "i", .column = FLOATS_TOO, INDICES(NUMBERS, VALUES)},
         {.name = "j", .column = PAIRS, SHAPE(1, 2, 1), .is_flat = 1},
+        {.name = "k", .column = VALUES, .is_scalar = 1},
     };
     tfw_arrow_layout *layout = new_layout(good, sizeof good / sizeof good[0], 0);
     struct ArrowSchema *type;
     CHECK_EQ(TFW_OK, tfw_arrow_schema_create(layout, &type, NULL));
-    CHECK_EQ(10, type->n_children);
+    CHECK_EQ(11, type->n_children);
     tfw_arrow_layout_free(layout);
     CHECK(strcmp("+w:2147483647", type->children[5]->format) == 0); /* and outlives it */
     CHECK(strcmp("+w:2", type->children[9]->format) == 0);
     CHECK(strcmp("l", type->children[9]->children[0]->format) == 0);
+    CHECK(strcmp("l", type->children[10]->format) == 0);
     tfw_arrow_schema_free(type);
     tfw_arrow_schema_free(NULL);
     tfw_arrow_layout_free(NULL);
@@ -79,7 +81,12 @@ static void test_fields_that_do_not_fit(void) {
         {.name = "repeated", .column = ELEMENTS, SHAPE(2), PARTITION(.length = 1)},
         {.name = "kind", .column = VALUES, PARTITION(.kind = -1, .column = NUMBERS)},
         {.name = "kind", .column = VALUES, PARTITION(.kind = 6, .column = NUMBERS)},
-        {.name = "reserved", .column = PAIRS, SHAPE(2), .reserved = 1},
+        {.name = "scalar", .column = PAIRS, SHAPE(2), .is_scalar = 1},
+        {.name = "scalar", .column = ELEMENTS, SHAPE(2), .is_scalar = 1},
+        {.name = "scalar", .column = VALUES, .is_scalar = 2},
+        {.name = "scalar", .column = VALUES, SHAPE(1), .is_scalar = 1},
+        {.name = "scalar", .column = VALUES, PARTITION(.length = 1), .is_scalar = 1},
+        {.name = "scalar", .column = VALUES, INDICES(NUMBERS), .is_scalar = 1},
         {.name = "reserved", .column = VALUES, PARTITION(.length = 1, .reserved = 1)},
         {.name = "length", .column = VALUES, PARTITION(.length = 0)},
         {.name = "length", .column = VALUES, PARTITION(.length = (uint64_t)INT64_MAX + 1)},

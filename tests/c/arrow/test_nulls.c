@@ -168,9 +168,75 @@ static void every_allocation_may_fail(void) {
     blobs_free();
 }
 
+/* ---- Scalars -------------------------------------------------------------------------------- */
+
+static tfw_arrow_layout *layout_of_scalars(int32_t strings, tfw_schema **out_schema) {
+    const tfw_feature features[] = {feature("i", TFW_INT64, TFW_VARIABLE, 0),
+                                    feature("f", TFW_FLOAT, TFW_VARIABLE, 0),
+                                    feature("s", TFW_BYTES, TFW_VARIABLE, 0)};
+    const tfw_arrow_field fields[] = {
+        {.name = "i", .is_scalar = 1},
+        {.name = "f", .column = 1, .is_scalar = 1},
+        {.name = "s", .column = 2, .is_scalar = 1, .strings = strings},
+    };
+    tfw_arrow_layout *layout;
+    CHECK_EQ(TFW_OK, tfw_schema_create(features, 3, SEED, out_schema, NULL));
+    CHECK_EQ(TFW_OK, tfw_arrow_layout_create(fields, 3, *out_schema, NULL, 0, &layout, NULL));
+    return layout;
+}
+
+static void scalars_without_a_value_are_null(void) {
+    file f = {0};
+    file_append(&f, "", 0);
+    const blob records[] = {
+        EXAMPLE(JOIN(entry("i", INTS(7)), entry("f", FLOATS(2)), entry("s", STRING("ab")))),
+        EXAMPLE(JOIN(entry("i", NOTHING), entry("s", STRING("c")))),
+        EXAMPLE(JOIN(entry("f", FLOATS(3)), entry("i", NO_INTS), entry("s", STRING("")))),
+        EXAMPLE(JOIN(entry("f", FLOATS(4)), entry("i", INTS(8)), entry("s", STRING("\xff")))),
+        EXAMPLE(entry("f", JOIN(FLOATS(4), FLOATS(5)))),
+    };
+    for (size_t i = 0; i < COUNT(records); i++) {
+        file_append_record(&f, records[i].data, records[i].len);
+    }
+    for (int32_t strings = TFW_LARGE_BINARY; strings <= TFW_STRING; strings++) {
+        tfw_schema *schema;
+        tfw_arrow_layout *layout = layout_of_scalars(strings, &schema);
+        tfw_chunk *chunk = chunk_of(schema, NULL, &f);
+        struct ArrowArray *array;
+        tfw_error error;
+        CHECK_EQ(TFW_E_COUNT,
+                 tfw_arrow_chunk_create(layout, chunk, 0, 5, NULL, &array, &error));
+        CHECK(error.record == 4 && error.feature == 1);
+        if (strings >= TFW_LARGE_STRING) {
+            CHECK_EQ(TFW_E_WIRE,
+                     tfw_arrow_chunk_create(layout, chunk, 0, 4, NULL, &array, &error));
+            CHECK(error.record == 3 && error.feature == 2);
+        }
+        for (long n = 0, status = TFW_E_MEMORY; status != TFW_OK; n++) {
+            tfwi_test_fail_allocation = n;
+            status = tfw_arrow_chunk_create(layout, chunk, 0, 3, NULL, &array, NULL);
+            tfwi_test_fail_allocation = -1;
+            CHECK((status == TFW_OK || status == TFW_E_MEMORY) && n < 200);
+        }
+        tfw_chunk_release(chunk);
+        tfw_arrow_layout_free(layout);
+        CHECK(strcmp("100", validity(array->children[0])) == 0);
+        CHECK(strcmp("101", validity(array->children[1])) == 0);
+        CHECK(strcmp("...", validity(array->children[2])) == 0);
+        CHECK_EQ(7, ((const int64_t *)array->children[0]->buffers[1])[0]);
+        CHECK(((const float *)array->children[1]->buffers[1])[2] >= 3);
+        CHECK(memcmp("abc", array->children[2]->buffers[2], 3) == 0);
+        tfw_arrow_array_free(array);
+        CHECK_EQ(0, atomic_load(&tfwi_test_buffers));
+    }
+    free(f.data);
+    blobs_free();
+}
+
 int main(void) {
     RUN(absent_and_without_a_kind_are_null);
     RUN(what_is_dropped_is_not_null);
     RUN(every_allocation_may_fail);
+    RUN(scalars_without_a_value_are_null);
     return check_report("nulls");
 }

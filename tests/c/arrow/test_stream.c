@@ -121,8 +121,8 @@ static void test_features_that_do_not_fit(void) {
                  "found.");
     check_misfit(feature("a", TFW_BYTES, TFW_DENSE, 1), NULL, 0, TFW_STRING, STRING("x"),
                  STRING("\xff"),
-                 "a file: record 1: Key: x.  A string is not UTF-8; use "
-                 "binary_as=\"large_binary\"");
+                 "a file: record 1: Key: x.  A string is not UTF-8; "
+                 "binary_as={column: \"large_binary\"} reads bytes");
     check_misfit(feature("a", TFW_INT64, TFW_VARIABLE, 0), NULL, 0, 0, INTS(1), RAW("\x1a\x05"),
                  "a file: record 1: Could not parse example input: "
                  "a field exceeds its message in feature a at byte 10");

@@ -94,6 +94,25 @@ static void what_is_there_twice(void) {
     tfw_survey_free(s);
 }
 
+/* Of a feature whose strings are all UTF-8, and of others; what a malformed message has does not
+ * count. */
+static void strings_that_are_not_utf8(void) {
+    tfw_survey *s = survey_new();
+    blob text = STRING("caf\xc3\xa9"), bytes = STRING("caf\xe9");
+    CHECK_EQ(TFW_OK, add(s, EXAMPLE(entry("t", text), entry("b", text)), 0, NULL));
+    CHECK_EQ(TFW_E_WIRE, add(s, JOIN(EXAMPLE(entry("t", bytes)), RAW("\x0a\x05")), 0, NULL));
+    CHECK_EQ(TFW_OK, add(s, EXAMPLE(entry("t", JOIN(bytes, INTS(1)))), 0, NULL));
+    CHECK_EQ(TFW_OK, add(s, EXAMPLE(entry("t", bytes), entry("t", text)), 0, NULL));
+    CHECK_EQ(0, named(s, 'b').not_utf8);
+    CHECK_EQ(TFW_OK, add(s, EXAMPLE(entry("t", text), entry("b", bytes)), 0, NULL)); /* guessed */
+    CHECK_EQ(TFW_OK, add(s, EXAMPLE(entry("m", JOIN(text, bytes, text))), 0, NULL)); /* several */
+    CHECK_EQ(TFW_OK, add(s, EXAMPLE(entry("m", text), entry("b", text)), 0, NULL));
+    CHECK_EQ(0, named(s, 't').not_utf8);
+    CHECK_EQ(1, named(s, 'b').not_utf8);
+    CHECK_EQ(1, named(s, 'm').not_utf8);
+    tfw_survey_free(s);
+}
+
 static blob steps_of(const char *key, blob steps) {
     return field(2, field(1, JOIN(field(1, raw(key, strlen(key))), field(2, steps))));
 }
@@ -285,6 +304,7 @@ int main(void) {
     RUN(values_of_every_kind);
     RUN(kinds_without_values);
     RUN(what_is_there_twice);
+    RUN(strings_that_are_not_utf8);
     RUN(feature_lists);
     RUN(a_feature_list_after_a_feature);
     RUN(many_values);

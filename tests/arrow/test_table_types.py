@@ -1,0 +1,102 @@
+"""Columns of files without a specification: which there are, which are text, which are values."""
+
+import pickle
+
+import pytest
+
+import tfwire as tfw
+from helpers.arrow.structs import rows_of_batch, rows_of_stream
+from tfwire.arrow import _table_types, open_reader
+
+ROWS = [{"id": k, "text": "é", "image": b"\xff", "tags": ["a", "b"][: k % 3]} for k in range(9)]
+ROWS = [row | ({"size": 1.5, "note": "n"} if row["id"] % 2 else {}) for row in ROWS]
+TYPES = {
+    "id": "int64",
+    "image": "large_binary",
+    "note": "large_string",
+    "size": "float",
+    "tags": "large_list<large_string>",
+    "text": "large_string",
+}
+
+
+@pytest.fixture
+def path(tmp_path):
+    tfw.write_records(tmp_path / "data", ROWS)
+    return str(tmp_path / "data")
+
+
+def test_text_is_text_and_one_value_or_none_is_a_value(path):
+    reader = open_reader(path)
+    assert TYPES == reader.types
+    rows = rows_of_stream(reader)
+    assert rows == [row for batch in open_reader(path, batch_size=2) for row in rows_of([batch])]
+    assert ["é"] * 9 == [row["text"] for row in rows]
+    assert [None, 1.5, None] == [row["size"] for row in rows[:3]]
+    assert [None, "n", None] == [row["note"] for row in rows[:3]]
+
+
+def rows_of(batches):
+    return [row for batch in batches for row in rows_of_batch(batch)]
+
+
+def test_what_was_inferred_makes_the_same_table_elsewhere(path):
+    features = pickle.loads(pickle.dumps(open_reader(path).features))
+    assert TYPES == open_reader([], features).types == open_reader([], tfw.infer_schema(path)).types
+    plain = open_reader([], dict(features)).types
+    assert "large_list<large_binary>" == plain["note"]
+    assert "large_binary" == plain["text"]
+
+
+def test_strings_are_as_asked_by_column(path):
+    types = open_reader(path, binary_as={"text": "binary", "tags": "string", "note": "auto"}).types
+    changed = {"text": "binary", "tags": "large_list<string>"}
+    assert TYPES | changed == types
+    kinds = open_reader(path, binary_as="large_binary").types.values()
+    assert "large_string" not in str(kinds)
+
+
+@pytest.mark.parametrize(
+    ("binary_as", "message"),
+    [
+        ({"id": "string"}, "binary_as: 'id' holds no strings"),
+        ({"zz": "string"}, "binary_as: 'zz' is not in the specification"),
+        ({"text": "utf8"}, "binary_as of 'text' must be one of"),
+    ],
+)
+def test_types_that_cannot_be(path, binary_as, message):
+    with pytest.raises(ValueError, match=message):
+        open_reader(path, binary_as=binary_as)
+
+
+@pytest.mark.parametrize(
+    ("late", "reason", "message"),
+    [
+        ({"text": b"\xff"}, "utf-8", "Key: text.  A string is not UTF-8; binary_as="),
+        ({"size": [1.0, 2.0]}, "shape", "Key: size.  Several values, inferred to be one"),
+    ],
+)
+def test_a_later_record_that_does_not_fit_is_named(tmp_path, path, late, reason, message):
+    features = open_reader(path).features
+    tfw.write_records(tmp_path / "late", [*ROWS, {**ROWS[1], **late}])
+    with pytest.raises(tfw.ParseError, match=f"record 9: {message}") as caught:
+        rows_of(open_reader(tmp_path / "late", features))
+    assert (9, reason) == (caught.value.record_index, caught.value.reason)
+
+
+def test_a_late_column_is_found_or_warned_of(tmp_path, monkeypatch):
+    rows = [{"a": "x" * 100}] * 60000 + [{"b": 1}]
+    tfw.write_records(tmp_path / "data", rows)
+    assert {"a": "large_string", "b": "int64"} == open_reader(tmp_path / "data").types
+    tfw.write_records(tmp_path / "short", [{"c": b"\xff"}])
+    files = [tmp_path / "data", tmp_path / "short"]  # together as long as may be, in unequal parts
+    monkeypatch.setattr(_table_types, "_PLAIN_BYTES", sum(file.stat().st_size for file in files))
+    assert ["a", "b", "c"] == list(open_reader(files).types)
+    monkeypatch.setattr(_table_types, "_PLAIN_BYTES", 1000)
+    late = "a feature that first occurs later is not among"
+    with pytest.warns(tfw.TfwireWarning, match=late) as warned:
+        reader = open_reader(tmp_path / "data")
+    assert {"a": "large_string"} == reader.types
+    assert 1 == len(warned)
+    assert 1000 == next(iter(open_reader(reader.paths, reader.features, batch_size=1000))).num_rows
+    open_reader(tmp_path / "data", columns=["a"])  # nothing is lost that was asked for
