@@ -44,6 +44,15 @@ def bench_table(versus, work, name):
     versus("file to a pyarrow table", name, partial(table, w.path, spec), rivals, w.size / w.count)
 
 
+@pytest.mark.parametrize("name", ["W1", "W3", "W5"])
+def bench_table_that_is_inferred(versus, work, name):
+    w = work[name]
+    rivals = {"with features": (partial(table, w.path, w.spec(tfw)), None)}
+    versus(
+        "file to a table, inferred", name, partial(table, w.path, None), rivals, w.size / w.count
+    )
+
+
 def bench_table_of_two_columns(versus, work):
     w = work["W5"]
     spec = w.spec(tfw)
