@@ -29,7 +29,7 @@ tfwi_function tfwi_new_decoder, tfwi_decode_dict, tfwi_decode_dicts;
 tfwi_function tfwi_new_contents, tfwi_has_content;
 tfwi_function tfwi_new_single, tfwi_parse_single;
 tfwi_function tfwi_new_rows, tfwi_encode_row, tfwi_encode_rows;
-tfwi_function tfwi_begin_kinds, tfwi_end_kinds, tfwi_settle_kind, tfwi_unsettle_kinds;
+tfwi_function tfwi_set_kinds, tfwi_settle_kind, tfwi_unsettle_kinds;
 tfwi_function tfwi_bytes_of_spans;
 tfwi_function tfwi_iterate_spans;
 tfwi_function tfwi_spans_of_bytes;

@@ -162,33 +162,21 @@ int tfwi_rows_fit(tfwi_rows *r, tfwi_pair *pair) {
 
 /* ---- Calls ---------------------------------------------------------------------------------- */
 
-/* rows, a dict of kinds by the bytes of keys: from now on rows must agree in kinds. */
-PyObject *tfwi_begin_kinds(PyObject *module, tfwi_arguments args, Py_ssize_t arg_count) {
+/* rows, a dict of kinds by the bytes of keys: from now on rows must agree in kinds, of which none
+ * is settled but these; None: they may differ. */
+PyObject *tfwi_set_kinds(PyObject *module, tfwi_arguments args, Py_ssize_t arg_count) {
     tfwi_rows *r = tfwi_rows_take(args[0]);
     (void)module, (void)arg_count;
     if (r == NULL) {
         return NULL;
     }
     tfwi_rows_unsettle(r, 0);
-    r->compares = true;
+    r->compares = args[1] != Py_None;
     Py_CLEAR(r->declared);
-    if (PyDict_Size(args[1]) != 0) {
+    if (r->compares && PyDict_Size(args[1]) != 0) {
         Py_INCREF(args[1]);
         r->declared = args[1];
     }
-    Py_RETURN_NONE;
-}
-
-/* rows: they may differ in kinds again. */
-PyObject *tfwi_end_kinds(PyObject *module, tfwi_arguments args, Py_ssize_t arg_count) {
-    tfwi_rows *r = tfwi_rows_take(args[0]);
-    (void)module, (void)arg_count;
-    if (r == NULL) {
-        return NULL;
-    }
-    tfwi_rows_unsettle(r, 0);
-    r->compares = false;
-    Py_CLEAR(r->declared);
     Py_RETURN_NONE;
 }
 

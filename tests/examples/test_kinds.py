@@ -138,6 +138,59 @@ def test_a_row_that_is_refused_settles_nothing():
     assert writer.receipt.num_records == A + 2
 
 
+def test_columns_that_are_refused_settle_nothing():
+    with tfw.TFRecordWriter(io.BytesIO()) as writer:
+        writer.write({"b": "s"})
+        with pytest.raises(TypeError, match="feature 'b': record 1 holds int64"):
+            writer.write_columns({"a": [1.5], "b": [1]})
+        writer.write({"a": 1})
+        writer.write_columns({"a": [2]})
+    assert 3 == writer.receipt.num_records
+
+
+@pytest.mark.parametrize(
+    "column",
+    [np.zeros((2, 0), np.float32), np.full((2, 3), NAN), [[NAN], [NAN]], [[NAN], None]],
+)
+def test_lists_of_nan_are_no_missing_strings(column):
+    """In columns as in rows."""
+    with tfw.TFRecordWriter(io.BytesIO()) as writer:
+        writer.write({"x": ["a"]})
+        with pytest.raises(TypeError, match="record 1 holds float32, record 0 string"):
+            writer.write({"x": column[0]})
+        with pytest.raises(TypeError, match="record 1 holds float32, record 0 string"):
+            writer.write_columns({"x": column})
+
+
+def test_ints_become_the_same_floats_in_rows_and_columns():
+    value, kinds = 2**60 + 2**36 + 1, {"x": "float32"}
+    written = []
+    for method, argument in (("write", {"x": value}), ("write_columns", {"x": [value]})):
+        with tfw.TFRecordWriter(buffer := io.BytesIO(), kinds=kinds) as writer:
+            getattr(writer, method)(argument)
+        written.append(buffer.getvalue())
+    assert written[0] == written[1]
+
+
+def test_a_file_is_kept_if_its_first_row_is_refused(tmp_path):
+    tfw.write_records(tmp_path / "a", [b"kept"])
+    with pytest.raises(TypeError, match="kinds says int64"):
+        tfw.write_records(tmp_path / "a", [{"x": "s"}], kinds={"x": "int64"})
+    assert [b"kept"] == list(tfw.read_records(tmp_path / "a"))
+
+
+def test_an_interrupt_is_no_error_of_a_row(monkeypatch):
+    """Rows are not converted again to find the one at fault."""
+
+    def interrupted(*arguments):
+        monkeypatch.undo()
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(encode_rows, "inputs_from_rows", interrupted)
+    with pytest.raises(KeyboardInterrupt):
+        tfw.encode_examples([{"x": np.datetime64("NaT")}, {"x": [None]}])
+
+
 def test_kinds_are_remembered_by_a_writer_and_no_longer():
     for value in (1, 0.5, "a"):
         tfw.encode_examples([{"x": value}] * 9)

@@ -175,9 +175,10 @@ class RowEncoder:
             first = number + begin
             try:
                 inputs = inputs_from_rows(group, self._sort_keys, self._memory.settle, first)
-            except BaseException:
+            except BaseException as error:
                 self._memory.unsettle(first)
-                self._raise_first(group, first)
+                if isinstance(error, (TypeError, ValueError)):  # a row's, not an interrupt
+                    self._raise_first(group, first)
                 raise
             yield from encode_blocks(native_inputs(inputs), None, len(group), self._room)
 

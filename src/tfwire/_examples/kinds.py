@@ -79,7 +79,7 @@ class KindMemory:
         if self.encoder is None:
             self.encoder = take_encoder()
             if self._declared is not None:
-                objects.tfw_begin_kinds(self.encoder, self._declared)
+                objects.tfw_set_kinds(self.encoder, self._declared)
         return self.encoder
 
     def settle(self, key: bytes, name: Name, flat: Flat, number: int) -> Flat | None:
@@ -125,11 +125,10 @@ class KindMemory:
             settled, first = self._settle(key, kind, number + present)
             if self._widens(key, kind, settled):
                 kept.append(_widen(column))
-            elif (
-                settled == BYTES and kind == FLOAT and np.isnan(_numbers(column, np.float32)).all()
-            ):
+            elif settled == BYTES and kind == FLOAT and _is_missing(column, num_records):
                 kept.append(_remove(column, num_records))
             elif settled not in (kind, ANY_KIND):
+                self.unsettle(number)  # nothing of these columns is written
                 name = key.decode("utf-8", "surrogateescape")
                 raise self._drift(key, name, (kind, number + present), (settled, first))
         return features._replace(keep=kept)
@@ -174,7 +173,7 @@ class KindMemory:
         with self.lock:
             encoder, self.encoder = self.encoder, None
             if encoder is not None:
-                objects.tfw_end_kinds(encoder)
+                objects.tfw_set_kinds(encoder, None)
                 give_back(encoder)
 
 
@@ -184,9 +183,18 @@ def _first_present(column: Any, num_records: int) -> int | None:
         return None
     if column.presence == ffi.NULL:
         return 0
+    present = _present(column, num_records)
+    first = int(present.argmax())
+    return first if present[first] else None
+
+
+def _present(column: Any, num_records: int) -> Array:
+    """Which records have values of the column's kind."""
+    if column.presence == ffi.NULL:
+        return np.ones(num_records, np.bool_)
     presence = np.frombuffer(ffi.buffer(column.presence, num_records), np.uint8)
-    first = int((presence == lib.TFW_PRESENT).argmax())
-    return first if presence[first] == lib.TFW_PRESENT else None
+    present: Array = presence == lib.TFW_PRESENT
+    return present
 
 
 def _numbers(column: Any, dtype: Any) -> Array:
@@ -196,9 +204,18 @@ def _numbers(column: Any, dtype: Any) -> Array:
     )
 
 
+def _is_missing(column: Any, num_records: int) -> bool:
+    """Whether a column of floats has one NaN in every record that has the feature."""
+    if column.splits != ffi.NULL or column.count != 1:
+        return False  # a list
+    numbers = _numbers(column, np.float32)
+    return bool(np.isnan(numbers[_present(column, num_records)]).all())
+
+
 def _widen(column: Any) -> Any:
-    """Makes floats of a column's ints; returns what must be kept."""
-    kept = ffi.from_buffer("uint8_t[]", _numbers(column, np.int64).astype(np.float32))
+    """Makes floats of a column's ints, as those of rows are; returns what must be kept."""
+    floats = _numbers(column, np.int64).astype(np.float64).astype(np.float32)
+    kept = ffi.from_buffer("uint8_t[]", floats)
     column.kind, column.values, column.byte_count = FLOAT, kept, len(kept)
     return kept
 

@@ -9,6 +9,7 @@ from typing import Any
 
 import numpy as np
 
+from tfwire._base.aliases import FeatureKinds
 from tfwire._base.arguments import wrong_type
 from tfwire._base.arrays import holds_objects
 from tfwire._base.native import call, ffi, lib, new_error
@@ -56,9 +57,11 @@ def as_record(value: Any, encode: Callable[[Any], bytes] | None = None) -> bytes
     raise wrong_type("a record", value, "bytes-like, a str, a mapping or a protobuf message")
 
 
-def as_records(values: Sequence[Any]) -> Sequence[bytes]:
-    """Many records. Exact bytes objects are returned as they are; rows are encoded together, and
-    may differ in the kinds of their features.
+def as_records(values: Sequence[Any], kinds: FeatureKinds | None = "any") -> Sequence[bytes]:
+    """Many records. Exact bytes objects are returned as they are; rows are encoded together.
+
+    Args:
+        kinds: As for ``encode_examples``, of rows.
 
     Raises:
         TypeError, ValueError: As ``as_record``, for some of the values.
@@ -69,7 +72,7 @@ def as_records(values: Sequence[Any]) -> Sequence[bytes]:
     if are_rows(types):
         from tfwire._examples.encode import encode_examples
 
-        return encode_examples(values, kinds="any")
+        return encode_examples(values, kinds=kinds)
     return [as_record(value) for value in values]
 
 

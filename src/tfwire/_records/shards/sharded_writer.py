@@ -188,8 +188,8 @@ class ShardedWriter(WriterBase):
             columns: As for ``encode_columns``.
 
         Raises:
-            TypeError, ValueError, OSError, RuntimeError: As ``encode_columns`` and ``write``.
-                Records of a table before the faulty one may have been written.
+            TypeError, ValueError, OSError, RuntimeError: As ``TFRecordWriter.write_columns`` and
+                ``write``. Records of a table before the faulty one may have been written.
 
         Example:
             >>> with ShardedWriter("part-{shard}-of-{shards}", num_shards=2) as writer:

@@ -36,6 +36,6 @@ def write_records(
     options = either_word(compression_type, options)
     pieces = chunks(records)
     first = next(pieces, [])
-    as_records(first)  # checked before an existing file is emptied
+    as_records(first, kinds)  # checked before an existing file is emptied
     with TFRecordWriter(path, options, storage_options=storage_options, kinds=kinds) as writer:
         return writer._write_chunks(chain([first], pieces))

@@ -198,8 +198,9 @@ class TFRecordWriter(WriterBase):
                 read batch by batch.
 
         Raises:
-            TypeError, ValueError: As ``encode_columns``, or the writer is closed. Records of a
-                table before the faulty one may have been written.
+            TypeError, ValueError: As ``encode_columns``, or the writer is closed. TypeError: A
+                feature is of another kind than in records before (``kinds``). Records of a table
+                before the faulty one may have been written.
             OSError: Writing failed, now or before, or the table's stream did.
         """
         from tfwire._examples.encode import encode_framed
