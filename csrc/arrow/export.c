@@ -230,7 +230,7 @@ static int export_scalars(const exporter *e, const tfwi_table_field *field, cons
     }
     if (several != SIZE_MAX) {
         return fail_at(e, TFW_E_COUNT, several,
-                       "Several values, inferred to be one; a VarLenFeature reads lists");
+                       "Several values, inferred to be one; infer_schema(paths, None) reads all");
     }
     source spread;
     tfwi_buffer *buffer;

@@ -82,6 +82,10 @@ def test_a_later_record_that_does_not_fit_is_named(tmp_path, path, late, reason,
     with pytest.raises(tfw.ParseError, match=f"record 9: {message}") as caught:
         rows_of(open_reader(tmp_path / "late", features))
     assert (9, reason) == (caught.value.record_index, caught.value.reason)
+    # As the messages say: by another type, or by all records.
+    options = {"binary_as": {"text": "large_binary"}} if reason == "utf-8" else {}
+    features = features if options else tfw.infer_schema(tmp_path / "late", None)
+    assert 10 == len(rows_of(open_reader(tmp_path / "late", features, **options)))
 
 
 def test_a_late_column_is_found_or_warned_of(tmp_path, monkeypatch):
@@ -100,3 +104,12 @@ def test_a_late_column_is_found_or_warned_of(tmp_path, monkeypatch):
     assert 1 == len(warned)
     assert 1000 == next(iter(open_reader(reader.paths, reader.features, batch_size=1000))).num_rows
     open_reader(tmp_path / "data", columns=["a"])  # nothing is lost that was asked for
+
+
+def test_a_look_that_damage_ends_is_not_complete(tmp_path):
+    tfw.write_records(tmp_path / "a", [{"x": 1}] * 1500)
+    data = bytearray((tmp_path / "a").read_bytes())
+    data[-1] ^= 1
+    (tmp_path / "a").write_bytes(data)
+    with pytest.warns(tfw.TfwireWarning, match="the first 1,[45]"):
+        open_reader(tmp_path / "a")

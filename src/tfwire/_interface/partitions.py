@@ -5,9 +5,9 @@ The driver calls ``plan_partitions``; partitions are pickled; a worker calls ``r
 be tried again.
 
 Where no specification is given, the driver asks ``infer_table`` for one, or ``open_reader``, whose
-``features`` it is; workers are sent that, and make the same columns of the same types. A
-``infer_sample`` also says whether it has seen all records.
-``string_types`` are those of a reader's strings.
+``features`` it is; workers are sent that, and make the same columns of the same types.
+``infer_sample`` also says whether it has seen all records. ``string_types`` are those of a reader's
+strings.
 
 Engines that cut files themselves read an index with ``offsets_of_index``; ``build_indexes`` makes
 new ones. They parse a part of a

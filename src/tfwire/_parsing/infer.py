@@ -183,7 +183,7 @@ def schema_from_survey(survey: Survey) -> InferredSchema:
     """The specification that parses the records of a survey; there must be some."""
     context, lists, count = survey.features(), survey.features(lists=True), survey.num_records
     return InferredSchema(
-        {key: inferred_feature(seen, count) for key, seen in context.items()},
+        {key: _feature(seen, count) for key, seen in context.items()},
         {key: _feature_list(seen, count) for key, seen in lists.items()},
         count,
         {key: _statistics(seen) for key, seen in context.items()},
@@ -191,7 +191,7 @@ def schema_from_survey(survey: Survey) -> InferredSchema:
     )
 
 
-def inferred_feature(seen: FeatureSurvey, num_records: int) -> Any:
+def _feature(seen: FeatureSurvey, num_records: int) -> Any:
     """The specification of a feature, but of a feature list."""
     if _is_fixed(seen) and seen.records == num_records:
         return FixedLenFeature(_shape(seen), _dtype(seen))

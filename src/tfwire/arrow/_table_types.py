@@ -96,6 +96,7 @@ def _look(survey: Survey, file: Any, options: Any, least: int, most: int) -> boo
         except (DataLossError, ParseError):
             if survey.num_records - begin < least:
                 raise
+            return False
     return True
 
 

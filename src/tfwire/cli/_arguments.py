@@ -33,6 +33,7 @@ _LARGEST_INT64 = 2**63 - 1
 _PATTERN = re.compile(r"[*?\[]")
 _INDEX_BESIDE = ".tfwindex"
 _FLAGS = {
+    "binary_as: ": "--binary: ",
     "compression_type='auto' tried": "tried",
     "compression_type is GZIP": "--compression is gzip",
     "compression_type is ZLIB": "--compression is zlib",

@@ -80,7 +80,7 @@ def _schema(options: argparse.Namespace) -> int:
     for warning in found:
         _arguments.complain(options, warning.message)
     if schema.num_records:
-        _say_what_was_read(schema.num_records, complete)
+        _say_what_was_read(options, schema.num_records, complete)
     if options.output is None:
         sys.stdout.write(printable_text(text.splitlines()))
     else:
@@ -104,10 +104,12 @@ def _read(options: argparse.Namespace, known: list[str]) -> tuple[InferredSchema
     return infer_schema(files, number, compression_type=options.compression), options.all
 
 
-def _say_what_was_read(count: int, complete: bool) -> None:
+def _say_what_was_read(options: argparse.Namespace, count: int, complete: bool) -> None:
     """To the terminal: the output may be a file of code."""
     text = f"all {plural(count, 'record')} were read"
-    if not complete:
+    if options.records:  # there may be no others
+        text = f"{plural(count, 'record')} were read; --all reads all"
+    elif not complete:
         text = f"the first {plural(count, 'record')} were read; --all reads all, and finds features"
         text += " that first occur later"
     print(text, file=sys.stderr)
