@@ -196,3 +196,69 @@ def test_steps_are_mixed_over_episodes(episodes):
     assert flat != [step["text"] for step in mixed]
     with pytest.raises(ValueError, match="holds steps"):
         tfwire.tfds.open(episodes, columns=["id"])["train"].steps()
+
+
+@pytest.mark.parametrize(
+    ("changed", "message"),
+    [
+        ({"splits": {"train": 3}}, "its splits are not those of TFDS"),
+        ({"splits": [{"name": "train", "shardLengths": ["3", "-1"]}]}, "a count, found '-1'"),
+        ({"splits": [{"name": "train", "shardLengths": [3.5]}]}, r"a count, found 3\.5"),
+        ({"splits": [{"name": "train", "numShards": "x"}]}, "its splits are not those of TFDS"),
+        ({"splits": [{"name": "train", "numShards": 10**9}]}, "1000000000 files, more than"),
+        ({"splits": [{"name": "a"}, {"name": "a"}]}, "split 'a' is there twice"),
+        ({"splits": [{"name": "a", "filepathTemplate": "{SPLIT:>9}"}]}, "filepathTemplate"),
+        ({"location": "x"}, "not as TFDS describes it"),
+        ({"supervisedKeys": {"tuple": {"items": 5}}}, "not as TFDS describes it"),
+    ],
+)
+def test_a_dataset_info_that_is_wrong_is_named(folder, changed, message):
+    path = folder / "dataset_info.json"
+    path.write_text(json.dumps({**json.loads(path.read_text()), **changed}))
+    with pytest.raises(ValueError, match=message) as caught:
+        tfwire.tfds.open(folder)
+    assert str(folder) in str(caught.value)
+
+
+@pytest.mark.parametrize(
+    "feature",
+    [
+        {"image": "x"},
+        {"image": {"dtype": "foo"}},
+        tensor([1]),
+        tensor("int64", "a"),
+        tensor("int64", -7),
+        sequence(tensor("int64"), "abc"),
+        {"classLabel": {"numClasses": "x"}},
+    ],
+)
+def test_a_features_json_that_is_wrong_is_named(folder, feature):
+    (folder / "features.json").write_text(json.dumps(group(label=feature)))
+    with pytest.raises(ValueError, match="pets") as caught:
+        tfwire.tfds.open(folder)
+    assert str(folder) in str(caught.value)
+
+
+def test_an_image_that_is_damaged_is_named_in_columns_too(tmp_path):
+    image = {"image": {"shape": {"dimensions": ["-1", "-1", "1"]}, "dtype": "uint16"}}
+    rows = [{"image": b"\x89PNG\r\n\x1a\n" + bytes(n)} for n in (0, 16, 17, 25)]
+    folder = prepare(tmp_path / "x" / "1.0.0", group(image=image), {"train": [rows]})
+    split = tfwire.tfds.open(folder)["train"]
+    for number in range(4):
+        with pytest.raises(ValueError, match=f"record {number}: feature 'image'"):
+            split[number]
+        with pytest.raises(ValueError, match=f"record {number}: feature 'image'"):
+            split.columns([number])
+
+
+def test_one_number_in_an_array_is_an_example(numbers):
+    split = tfwire.tfds.open(numbers)["train"]
+    assert {"n": 7} == split[np.array(7)]
+
+
+def test_a_class_without_a_name(folder):
+    (folder / "label.labels.txt").write_text("cat\n")
+    label = tfwire.tfds.open(folder).info.classes["label"]
+    assert ["cat"] == label.int2str([0])
+    with pytest.raises(ValueError, match="class 1 has no name: 1 of 2 have one"):
+        label.int2str(1)

@@ -118,7 +118,7 @@ class Split:
         """
         if isinstance(key, slice):
             numbers: Sequence[int] = range(len(self))[key]
-        elif hasattr(key, "__len__"):
+        elif np.ndim(key):
             numbers = [self._number(each) for each in key]
         else:
             number = self._number(key)
@@ -174,7 +174,13 @@ class Split:
             chosen = chosen[numbers]
         elif numbers is not None:
             chosen = [self._number(number) for number in numbers]
-        return self._reader.root.column(self._stored(chosen))
+        columns = self._stored(chosen)
+        try:
+            return self._reader.root.column(columns)
+        except ValueError:
+            for row, number in enumerate(chosen):  # which says where it is
+                self._value(columns, row, number)
+            raise
 
     def dataset(
         self,
@@ -298,7 +304,8 @@ class Split:
                 try:
                     self._reader.parse([record])
                 except ParseError as error:
-                    raise ParseError(f"{self._where(int(number))}: {error}") from error
+                    reason = str(error).removeprefix("record 0: ")  # of those parsed together
+                    raise ParseError(f"{self._where(int(number))}: {reason}") from error
             raise
 
     def _where(self, number: int) -> str:

@@ -33,6 +33,8 @@ from tfwire.tfds._images import decoded_image
 
 Array = np.ndarray[Any, Any]
 
+_MOST_TENSOR_BYTES = (1 << 31) - 1  # bytes of a tensor: as many as a message may have
+
 
 class SkipDecoding:
     """Leaves a feature as it is stored: images, frames of videos and encoded tensors as bytes."""
@@ -348,14 +350,14 @@ def _decoded_tensor(stored: Any, shape: Sequence[int], dtype: Any, encoding: str
 
 
 def _inflated(data: bytes, size: int | None) -> bytes:
-    """What a zlib stream holds. No more is inflated than fits, if the size is known."""
-    if size is None:
-        return zlib.decompress(data)
+    """What a zlib stream holds. No more is inflated than fits, or than a message may have."""
+    most = _MOST_TENSOR_BYTES if size is None else size
     stream = zlib.decompressobj()
-    found = stream.decompress(data, size + 1)
-    if len(found) != size or not stream.eof:
-        amount = "more" if found[size:] else "less"
-        raise ValueError(f"expected {size} bytes in zlib, found {amount}")
+    found = stream.decompress(data, min(most, _MOST_TENSOR_BYTES) + 1)
+    if len(found) > most or not stream.eof or (size is not None and len(found) != size):
+        amount = "more" if len(found) > most or len(found) > _MOST_TENSOR_BYTES else "less"
+        expected = "at most " * (size is None) + str(most)
+        raise ValueError(f"expected {expected} bytes in zlib, found {amount}")
     return found
 
 

@@ -13,12 +13,13 @@ import numpy.typing as npt
 
 from tfwire import RecordIndex, TFRecordFile
 from tfwire._interface.files import is_url
-from tfwire._interface.messages import plural, quoted, show_path
+from tfwire._interface.messages import as_index, plural, quoted, show_path
 from tfwire.typing import Value
 
 INFO, FEATURES = "dataset_info.json", "features.json"
 _TEMPLATE = "{DATASET}-{SPLIT}.{FILEFORMAT}-{SHARD_X_OF_Y}"
 _MOST_BYTES = 1 << 26  # of a description
+_MOST_SHARDS = 1_000_000
 _SHARD_FILE = re.compile(
     r"(?P<name>\w+)-(?P<split>[\w-]+)\.tfrecord-(?P<shard>\d{5,})-of-(?P<of>\d{5,})"
 )
@@ -47,10 +48,13 @@ class ClassLabel(NamedTuple):
             ValueError: There is no such class; without names it is the number as text.
         """
         if np.ndim(values):
-            return [self.int2str(value) for value in np.asarray(values, np.int64)]
-        number = int(np.asarray(values, np.int64))
-        if not 0 <= number < (self.num_classes or number + 1):
-            raise ValueError(f"expected a class from 0 to {self.num_classes - 1}, found {number}")
+            return [self.int2str(value) for value in np.asarray(values, object)]
+        number = as_index(values)
+        count = self.num_classes or (number + 1 if self.names is None else len(self.names))
+        if not 0 <= number < count:
+            raise ValueError(f"expected a class from 0 to {count - 1}, found {number}")
+        if self.names is not None and number >= len(self.names):
+            raise ValueError(f"class {number} has no name: {len(self.names)} of {count} have one")
         return str(number) if self.names is None else self.names[number]
 
     def str2int(self, values: str | Sequence[str]) -> Value:
@@ -236,9 +240,10 @@ def described_splits(place: PreparedFolder, info: Mapping[str, Any]) -> dict[str
         return _listed(place)
     try:
         return _described(place, info)
-    except (AttributeError, KeyError, TypeError) as error:
+    except (AttributeError, KeyError, TypeError, ValueError) as error:
+        reason = error if type(error) is ValueError else repr(error)
         raise ValueError(
-            f"{show_path(place.join(INFO))}: its splits are not those of TFDS: {error!r}"
+            f"{show_path(place.join(INFO))}: its splits are not those of TFDS: {reason}"
         ) from None
 
 
@@ -246,9 +251,15 @@ def _described(place: PreparedFolder, info: Mapping[str, Any]) -> dict[str, Spli
     found = {}
     for split in info["splits"]:
         name = split["name"]
-        lengths = [int(length) for length in split.get("shardLengths", [])]
-        count = len(lengths) or int(split.get("numShards", 0))
+        lengths = [_count(length) for length in split.get("shardLengths", [])]
+        count = len(lengths) or _count(split.get("numShards", 0))
         template = str(split.get("filepathTemplate") or _TEMPLATE).partition("%")[0]
+        if name in found:
+            raise ValueError(f"split {quoted(name)} is there twice")
+        if count > _MOST_SHARDS:
+            raise ValueError(f"split {quoted(name)} has {count} files, more than {_MOST_SHARDS}")
+        if ":" in template:  # of a format, which may be of any width
+            raise _wrong_template(name, template)
         digits = max(5, len(str(count)))
         paths = []
         for shard in range(count):
@@ -263,13 +274,24 @@ def _described(place: PreparedFolder, info: Mapping[str, Any]) -> dict[str, Spli
             try:
                 paths.append(place.join(template.format(**words)))
             except (AttributeError, KeyError, ValueError, IndexError):
-                raise ValueError(
-                    f"{show_path(place.join(INFO))}: split {quoted(name)} has the filepathTemplate "
-                    f"{quoted(template)}, expected names such as {{SPLIT}} and {{SHARD_X_OF_Y}}"
-                ) from None
-        num_bytes = int(split.get("numBytes", 0))
+                raise _wrong_template(name, template) from None
+        num_bytes = _count(split.get("numBytes", 0))
         found[name] = SplitInfo(paths, name, lengths or (None if count else []), num_bytes, place)
     return found
+
+
+def _count(value: Any) -> int:
+    """A number in a description, which JSON's int64 has as text."""
+    if isinstance(value, (int, str)) and not isinstance(value, bool) and int(value) >= 0:
+        return int(value)
+    raise ValueError(f"expected a count, found {value!r}")
+
+
+def _wrong_template(split: str, template: str) -> ValueError:
+    return ValueError(
+        f"split {quoted(split)} has the filepathTemplate {quoted(template)}, expected names such "
+        "as {SPLIT} and {SHARD_X_OF_Y}"
+    )
 
 
 def _listed(place: PreparedFolder) -> dict[str, SplitInfo]:

@@ -14,6 +14,8 @@ Array = np.ndarray[Any, Any]
 
 _CHANNELS_OF_COLOUR_TYPE = {0: 1, 2: 3, 4: 2, 6: 4}
 _JPEG_OPTIONS = images.JpegOptions(fast=True, fancy=True)  # TensorFlow's default
+_PNG_HEADER = 33  # bytes, with the signature
+_MOST_PIXELS = 178_956_970  # as of other images, by Pillow
 _PNG = b"\x89PNG\r\n\x1a\n"
 
 
@@ -50,7 +52,7 @@ def _of_8_bits(contents: bytes, shape: Sequence[int]) -> Array:
 
 def _of_16_bits(contents: bytes, shape: Sequence[int]) -> Array:
     """16 bits of a PNG, which Pillow cuts to 8 where there are several channels."""
-    if not contents.startswith(_PNG) or contents[24] != 16:
+    if not contents.startswith(_PNG) or contents[24:25] != b"\x10":
         return _of_8_bits(contents, shape).astype(np.uint16) * 257
     pixels = _sixteen_bit_png(contents)
     channels, wanted = pixels.shape[2], max(shape[-1], 0) or pixels.shape[2]
@@ -67,10 +69,16 @@ def _of_16_bits(contents: bytes, shape: Sequence[int]) -> Array:
 
 def _sixteen_bit_png(contents: bytes) -> Array:
     """The pixels of a PNG of 16 bits."""
+    if len(contents) < _PNG_HEADER:
+        raise ValueError(f"a PNG of {len(contents)} bytes is truncated")
     width, height = (int.from_bytes(contents[at : at + 4], "big") for at in (16, 20))
     colour, interlaced = contents[25], contents[28]
-    if colour not in _CHANNELS_OF_COLOUR_TYPE or interlaced:
+    if colour not in _CHANNELS_OF_COLOUR_TYPE:
+        raise ValueError(f"a PNG of 16 bits cannot have the colour type {colour}")
+    if interlaced:
         raise ValueError("a PNG of 16 bits that is interlaced is not read")
+    if width * height > _MOST_PIXELS:
+        raise ValueError(f"a PNG of {width} x {height} pixels has more than {_MOST_PIXELS}")
     channels = _CHANNELS_OF_COLOUR_TYPE[colour]
     line = width * channels * 2
     decompressor = zlib.decompressobj()

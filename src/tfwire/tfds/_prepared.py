@@ -150,17 +150,19 @@ def open(
     tree = _tree(place, features)
     try:
         tree, names = _chosen(tree, column_names(columns))
-        root = feature_of(tree, _flat_decoders(decoders, names))
-        specification = from_tfds(tree)
+        flat = _flat_decoders(decoders, names)
     except ValueError as error:
         raise ValueError(f"{place}: {error}") from None
     splits = described_splits(place, info)
-    parser = Parser({key: exact(feature) for key, feature in specification.items()})
-    return Prepared(
-        place.folder,
-        _info(place, info, splits, specification, tree),
-        Reader(parser, root, splits),
-    )
+    try:
+        root = feature_of(tree, flat)
+        specification = from_tfds(tree)
+        parser = Parser({key: exact(feature) for key, feature in specification.items()})
+        described = _info(place, info, splits, specification, tree)
+    except (AttributeError, KeyError, OverflowError, TypeError, ValueError) as error:
+        reason = error if type(error) is ValueError else f"not as TFDS describes it: {error!r}"
+        raise ValueError(f"{place}: {reason}") from None
+    return Prepared(place.folder, described, Reader(parser, root, splits))
 
 
 def _tree(place: PreparedFolder, features: Any) -> Any:
