@@ -115,6 +115,9 @@ WRONG = [
     *("is stale", "length checksum", "no GZIP stream", "needs ranges", "needs an object of known"),
     "nothing tells where the object ends",
 ]
+# If the first answer comes before the second is asked for, nothing contradicts that the object is
+# as long as the first range, which ends within a record.
+SHORTER = {"a whole object in place of each range": ["bytes but only 432 are left"]}
 
 
 @pytest.mark.parametrize("access", ACCESSES, ids=lambda access: access.__name__)
@@ -131,7 +134,7 @@ def test_a_lie_gives_right_records_or_an_error_that_names_the_url(server, index,
     if text:
         assert "127.0.0.1" in text
         assert "/a" in text
-        assert any(wrong in text for wrong in WRONG)
+        assert any(wrong in text for wrong in WRONG + SHORTER.get(name, []))
         assert len(text) < 400  # it shows no bytes of the body
         assert "::" not in text.replace(" ", "")  # every part says something
         assert name not in (RIGHT if access in (few, many, built) else RIGHT_IN_ORDER)
