@@ -211,17 +211,6 @@ def test_empty_files(folder, source):
         assert {"rows": 0, "files": [f"b.{target}"], "lost": []} == report
 
 
-def test_names_that_end_in_gz_are_compressed(folder):
-    run("in.tfrecord", "-o", "a.jsonl.gz")
-    assert ROWS == [
-        json.loads(line)
-        for line in gzip.decompress((folder / "a.jsonl.gz").read_bytes()).splitlines()
-    ]
-    run("a.jsonl.gz", "-o", "b.tfrecord.gz")
-    assert b"\x1f\x8b" == (folder / "b.tfrecord.gz").read_bytes()[:2]
-    assert records("in.tfrecord") == records("b.tfrecord.gz")
-
-
 def test_bytes_are_base64_and_come_back(folder):
     tfw.write_records("a.tfrecord", [{"x": b"\xff", "n": [b"a", b"\xfe"]}, {"x": b"abc"}])
     for ending in ("jsonl", "csv"):

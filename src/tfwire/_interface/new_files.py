@@ -3,6 +3,7 @@
 * ``replace_file`` writes one.
 * A ``FileSet`` is of any format, in shards, by a ``FileWriter`` of each; ``some_names_of_shards``
   says whether a pattern names shards.
+* ``split_name`` takes the compression off the name of a file.
 * ``StagedFiles`` are records that the tasks of an engine write.
 """
 
@@ -19,7 +20,7 @@ from typing import Any, Protocol
 from tfwire._base.aliases import AnyPath, CompressionType
 from tfwire._base.text import show_path
 from tfwire._records.files.byte_sinks import replace_file as replace_file
-from tfwire._records.files.compression import compression_name
+from tfwire._records.files.compression import compression_name, split_name as split_name
 from tfwire._records.files.paths import absolute, local_path
 from tfwire._records.files.temporary_files import errors_naming
 from tfwire._records.files.urls import is_object_path, is_url

@@ -115,16 +115,34 @@ SHARED: dict[str, dict[str, Any]] = {
         "help": "compression of the input (default: auto, detected)",
     },
     "--jobs": {"type": positive, "help": "threads that read files (default: one per CPU)"},
+    "--output-compression": {
+        "type": str.lower,
+        "choices": OUTPUT_COMPRESSIONS,
+        "help": "compression of the output (default: as its name says, .gz or .zlib; else none)",
+    },
+    "--shards": {
+        "dest": "num_shards",
+        "type": positive,
+        "metavar": "N",
+        "help": "write N files in turn, a record each",
+    },
+    "--shard-size": {
+        "type": byte_size,
+        "metavar": "SIZE",
+        "help": "fill files of at most this size in turn, like 150MB or 1GiB",
+    },
     "--force": {"action": "store_true", "help": "replace files that exist"},
     "--json": {"action": "store_true", "help": "print JSON: a line for each file, or the report"},
 }
 """Options that several commands have."""
-_SHORT = {"--jobs": ["-j"]}
+_OTHER_NAMES = {"--jobs": ["-j"], "--shards": ["--num-shards"]}
 
 
-def add_shared(parser: argparse.ArgumentParser, *names: str) -> None:
+def add_shared(parser: argparse._ActionsContainer, *names: str, **changes: Any) -> None:
+    """Adds options that several commands have, with what is different in this one."""
     for name in names:
-        parser.add_argument(*_SHORT.get(name, []), name, **SHARED[name])
+        words = sorted([*_OTHER_NAMES.get(name, []), name], key=len)
+        parser.add_argument(*words, **{**SHARED[name], **changes})
 
 
 def num_shards(options: argparse.Namespace) -> int | None:
@@ -411,6 +429,35 @@ def check_output(
             raise UsageError(f"{found}: is not a regular file, and is not replaced")
     if found and not force:
         raise UsageError(f"{found}: exists; --force replaces it")
+
+
+def choose_compression(
+    options: argparse.Namespace,
+    default: str = "none",
+    compressions: Iterable[str] = OUTPUT_COMPRESSIONS,
+) -> None:
+    """Sets the compression of an output where it is not asked for: what its name says, or else the
+    default.
+
+    Raises:
+        UsageError: The name says another compression than the option, or one that the files cannot
+            have.
+    """
+    from tfwire._interface.new_files import split_name
+
+    said = show_compression(split_name(options.output)[1])
+    asked = options.output_compression
+    if said != "none" and (asked or said) not in (said, "none"):
+        raise UsageError(
+            f"{show_path(options.output)}: the name says {said}, and --output-compression {asked}"
+        )
+    if asked is None and said not in ("none", *compressions):
+        raise UsageError(
+            f"{show_path(options.output)}: the name says {said}, and such files are not compressed "
+            "by it as a whole; choose another name"
+        )
+    if asked is None:
+        options.output_compression = default if said == "none" else said
 
 
 def _check_pattern(pattern: str, num_shards: int | None) -> None:

@@ -34,7 +34,7 @@ from tfwire._interface.files import make_options
 from tfwire._interface.messages import quoted, show_path
 from tfwire._interface.new_files import FileSet
 from tfwire.arrow import open_reader
-from tfwire.cli import _arguments, _rows, _tables, _webdataset
+from tfwire.cli import _arguments, _csv, _rows, _tables, _webdataset
 from tfwire.cli._row_survey import (
     ARROW_FORMATS,
     Losses,
@@ -78,6 +78,7 @@ class Conversion:
     ) -> None:
         self._options, self._source, self._target = options, source, target
         self._schema = schema
+        self._csv = _csv.CsvForm.of(options)
         self._complained = False
         self._largest_window = 1
         self.losses = Losses()
@@ -297,6 +298,10 @@ class Conversion:
         self.losses.add_rows(survey, columns, self._target, self._options.examples)
         if with_key and survey.num_rows:
             self.losses.lines.append("the keys of the samples; --key NAME makes them a column")
+        if self._source == "csv" and self._csv.header:
+            self.losses.lines += _csv.doubts_of_names(survey.columns)
+        elif self._target == "csv" and not self._csv.header:
+            self.losses.lines.append("the names of columns, as there is no header")
         self._begin_pass()
         rows = _typed(self._rows(), columns)
         self._write_rows(rows, columns)
@@ -346,14 +351,16 @@ class Conversion:
                     yield row, None
             return
         with _rows.opened(path) as source:
-            for found in self._rows_of_text(source):
+            for found in self._rows_of_text(source, path):
                 yield found
                 self._progress.update(path, source.position())
 
-    def _rows_of_text(self, source: OpenedFile) -> Iterator[RowAndKinds]:
+    def _rows_of_text(self, source: OpenedFile, path: str) -> Iterator[RowAndKinds]:
         if self._source == "tar":
             return _webdataset.sample_rows(source, self._options.key)
-        return _rows.csv_rows(source) if self._source == "csv" else _rows.json_rows(source)
+        if self._source == "csv":
+            return _csv.csv_rows(source, path, self._csv)
+        return _rows.json_rows(source)
 
     def _write_rows(self, rows: Iterator[Row], columns: list[RowColumn]) -> None:
         if self._target == "tfrecord":
@@ -374,7 +381,8 @@ class Conversion:
 
     def _encoder(self, columns: list[RowColumn]) -> Encoder:
         if self._target == "csv":
-            return _rows.csv_encoder(columns)
+            form = _csv.CsvForm() if self._source == "csv" else self._csv
+            return _csv.csv_encoder(columns, self._options.output, form)
         if self._target == "tar":
             return _webdataset.sample_encoder(columns, self._options.key)
         return (_rows.example_encoder if self._options.examples else _rows.json_encoder)(columns)

@@ -172,10 +172,15 @@ class _ColumnStatistics:
         self.words &= item in _WORDS
         if self.numbers:
             number = _number(item)
-            is_number = type(number) is not bytes
-            self.numbers &= is_number and _is_in_range(number)
+            found = type(number) is not bytes
+            self.numbers &= found and _is_in_range(number)
             self.integers &= type(number) is int
-            self.some_number |= is_number and item not in _WORDS
+            self.some_number |= found and item not in _WORDS
+
+
+def is_number(text: bytes) -> bool:
+    """Whether a cell is one of a column of numbers."""
+    return type(_number(text)) is not bytes
 
 
 def _is_in_range(number: Any) -> bool:

@@ -1,11 +1,9 @@
-"""Rows of TFRecord files, JSON lines and CSV, for tfwire convert. What a row is: _row_survey."""
+"""Rows of TFRecord files and JSON lines, for tfwire convert. What a row is: _row_survey."""
 
 from __future__ import annotations
 
 import base64
-import csv
 import gzip
-import io
 import json
 import zlib
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -28,7 +26,6 @@ Row = dict[str, RowValue]
 # The kinds of values are None where the values say them.
 RowAndKinds = tuple[Row, Mapping[str, str] | None]
 _LONGEST_LINE = 1 << 30  # bytes, as long as records may be
-_MAX_CELL = (1 << 31) - 1
 
 
 class OpenedFile(NamedTuple):
@@ -269,55 +266,6 @@ def decode_base64(row: Row, names: Sequence[str]) -> None:
             except (TypeError, ValueError):
                 raise ValueError(f"{quoted(name)}: expected base64") from None
             row[name] = decoded if isinstance(value, list) else decoded[0]
-
-
-# ---- CSV ----------------------------------------------------------------------------------------
-
-
-def csv_rows(source: OpenedFile) -> Iterator[RowAndKinds]:
-    """The rows of a CSV file, whose first line names the columns. Empty cells are missing values,
-    all others strings."""
-    csv.field_size_limit(_MAX_CELL)
-    # Other bytes become surrogates, which no text has: the row with the first is known.
-    text = io.TextIOWrapper(source.file, "utf-8-sig", "surrogateescape", newline="")
-    reader = csv.reader(text, strict=True)
-    try:
-        header = next(reader, [])
-        _unique([(name, name.encode()) for name in header])
-        for cells in reader:
-            if cells and len(cells) != len(header):
-                raise ValueError(f"expected {len(header)} cells, found {len(cells)}")
-            if cells:
-                pairs = zip(header, cells, strict=True)
-                yield {name: cell.encode() for name, cell in pairs if cell}, None
-    except (csv.Error, ValueError) as error:
-        said = "expected UTF-8" if isinstance(error, UnicodeError) else error
-        raise ValueError(f"line {reader.line_num}: {said}") from None
-    finally:
-        text.detach()
-
-
-def csv_encoder(columns: Sequence[RowColumn]) -> Encoder:
-    """Rows as lines of CSV, or several if there are line ends in them; lists as JSON."""
-
-    def encode(row: Row) -> bytes:
-        cells = [_csv_cell(row.get(column.name), column.text) for column in columns]
-        return _csv_line(cells) if cells else b""
-
-    return Encoder(encode, _csv_line([column.name for column in columns]) if columns else b"")
-
-
-def _csv_cell(value: RowValue | None, text: bool) -> str:
-    if value is None:
-        return ""
-    found = json_value(value, text)
-    return json.dumps(found, ensure_ascii=False) if isinstance(found, list) else str(found)
-
-
-def _csv_line(cells: Sequence[str]) -> bytes:
-    line = io.StringIO()
-    csv.writer(line, lineterminator="\r\n").writerow(cells)  # quotes both characters in cells
-    return line.getvalue().removesuffix("\r\n").encode("utf-8", "backslashreplace") + b"\n"
 
 
 # ---- Writing text -----------------------------------------------------------------------------

@@ -3,15 +3,15 @@
 from __future__ import annotations
 
 import argparse
+import codecs
 import errno
 import os
-import re
 import stat
 import warnings
 from importlib import import_module
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from tfwire._interface.messages import plural, show_path
+from tfwire._interface.messages import plural, shorten, show_path
 from tfwire.cli import _arguments
 from tfwire.cli._arguments import UsageError
 
@@ -42,28 +42,42 @@ FORMATS = {
     "parquet": FileFormat(("parquet", "pq"), ("snappy", "none", "gzip", "zstd", "lz4"), True),
     "arrow": FileFormat(("arrow", "feather", "ipc"), ("none", "zstd", "lz4"), True),
     "jsonl": FileFormat(("jsonl", "ndjson"), ("none", "gzip")),
-    "csv": FileFormat(("csv",), ("none", "gzip")),
-    "tar": FileFormat(("tar", "tgz"), ("none", "gzip")),
+    "csv": FileFormat(("csv", "tsv"), ("none", "gzip")),
+    "tar": FileFormat(("tar",), ("none", "gzip")),
 }
-
-_SHARD = re.compile(r"-(\d+|\{[^{}]*\})-of-(\d+|\{[^{}]*\})")
-_COMPRESSED = re.compile(r"\.(gz|gzip|zlib)$")
 
 
 def format_of(path: str) -> str | None:
     """The format that a file's name says: train.tfrecord, train.tfrecord-00000-of-00010,
     train.csv.gz; None if it says none."""
-    name = _SHARD.sub("", os.path.basename(path).lower())
-    suffix = _COMPRESSED.sub("", name).rpartition(".")[2]
+    from tfwire._interface.new_files import split_name
+
+    _, dot, suffix = split_name(path)[0].rpartition(".")
     for format_name, known in FORMATS.items():
-        if suffix in known.suffixes and "." in name:
+        if suffix in known.suffixes and dot:
             return format_name
     return None
 
 
-def is_gzip_name(path: str) -> bool:
-    """Whether a file's name says that it is compressed by gzip."""
-    return _SHARD.sub("", os.path.basename(path).lower()).endswith((".gz", ".gzip", ".tgz"))
+def delimiter(text: str) -> str:
+    """The type of an argument that is a delimiter."""
+    found = {"tab": "\t", "\\t": "\t"}.get(text.lower(), text)
+    if len(found) != 1 or found == '"' or not (found.isprintable() or found == "\t"):
+        raise argparse.ArgumentTypeError(
+            f"must be a character or the word tab, found {shorten(repr(text))}"
+        )
+    return found
+
+
+def encoding(text: str) -> str:
+    """The type of an argument that is an encoding of text."""
+    try:
+        "a".encode(text)
+    except (LookupError, ValueError):
+        raise argparse.ArgumentTypeError(
+            f"must be an encoding that Python knows, found {shorten(repr(text))}"
+        ) from None
+    return "utf-8-sig" if codecs.lookup(text).name == "utf-8" else text
 
 
 # ---- The command line ---------------------------------------------------------------------------
@@ -97,6 +111,7 @@ def add_convert(parser: argparse.ArgumentParser) -> None:
             help=f"format of the {what}: {', '.join(FORMATS)}",
         )
     _add_columns(parser)
+    _add_csv(parser)
     _arguments.add_shared(parser, "--compression", "--force", "--json")
     parser.add_argument(
         "--on-corrupt",
@@ -146,26 +161,43 @@ def _add_columns(parser: argparse.ArgumentParser) -> None:
     )
 
 
+def _add_csv(parser: argparse.ArgumentParser) -> None:
+    """How CSV files are written. From CSV to CSV, all of it is of the input."""
+    parser.add_argument(
+        "--delimiter",
+        type=delimiter,
+        metavar="CHAR",
+        help="between the cells of CSV: a character, or the word tab (default: a comma; a tab in "
+        "files named .tsv)",
+    )
+    parser.add_argument(
+        "--header",
+        action=argparse.BooleanOptionalAction,
+        help="the first line of CSV names the columns (default), or it is a row like others",
+    )
+    parser.add_argument(
+        "--encoding",
+        type=encoding,
+        metavar="NAME",
+        help="encoding of CSV that is read, like latin-1 or utf-16 (default: utf-8)",
+    )
+
+
 def _add_output(parser: argparse.ArgumentParser) -> None:
     """How the output is written."""
     every = dict.fromkeys(name for known in FORMATS.values() for name in known.compressions)
-    parser.add_argument(
+    _arguments.add_shared(
+        parser,
         "--output-compression",
-        type=str.lower,
         choices=list(every),
-        help="compression of the output (default: snappy for Parquet, gzip for names in .gz, none)",
+        help="compression of the output (default: as its name says, .gz or .zlib; else snappy for "
+        "Parquet, none for others)",
     )
     group = parser.add_mutually_exclusive_group()
-    group.add_argument(
-        "--num-shards",
-        type=_arguments.positive,
-        metavar="N",
-        help="write N files in turn, a row each",
-    )
-    group.add_argument(
+    _arguments.add_shared(group, "--shards", help="write N files in turn, a row each")
+    _arguments.add_shared(
+        group,
         "--shard-size",
-        type=_arguments.byte_size,
-        metavar="SIZE",
         help="fill files of about this size, before compression, in turn, like 150MB or 1GiB",
     )
 
@@ -239,9 +271,8 @@ def _check_options(options: argparse.Namespace) -> None:
     """Raises UsageError if an option does not go with the formats."""
     source, target = options.source, options.target
     compressions = FORMATS[target].compressions
-    if options.output_compression is None:
-        gzip = "gzip" in compressions and is_gzip_name(options.output)
-        options.output_compression = "gzip" if gzip else compressions[0]
+    whole = () if FORMATS[target].is_table else compressions  # tables are compressed within
+    _arguments.choose_compression(options, compressions[0], whole)
     records = source == "tfrecord" and (target == "tfrecord" or options.examples)
     wrong = {
         f"--output-compression {options.output_compression} is not for {target}, "
@@ -251,6 +282,9 @@ def _check_options(options: argparse.Namespace) -> None:
         and source not in ("jsonl", "csv"),
         "--binary is for TFRecord files that become Parquet or Arrow files": options.binary
         and not (source == "tfrecord" and FORMATS[target].is_table),
+        "--delimiter, --header and --no-header are for CSV files": "csv" not in (source, target)
+        and (options.delimiter, options.header) != (None, None),
+        "--encoding is for CSV as input": options.encoding is not None and source != "csv",
         "--key is for tar files": options.key is not None and "tar" not in (source, target),
         "--on-corrupt is for TFRecord files as input": options.on_corrupt != "raise"
         and source != "tfrecord",

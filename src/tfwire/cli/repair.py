@@ -17,6 +17,11 @@ def add_repair(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("input", metavar="IN", help="the damaged file, - for stdin; only read")
     parser.add_argument("output", metavar="OUT", help="the new file")
     _arguments.add_shared(parser, "--compression", "--force", "--json")
+    _arguments.add_shared(
+        parser,
+        "--output-compression",
+        help="compression of OUT (default: as its name says, .gz or .zlib; else that of IN)",
+    )
     parser.add_argument(
         "--correct",
         action="store_true",
@@ -37,6 +42,7 @@ def _run(options: argparse.Namespace) -> int:
 
     if options.accept_ambiguous and not options.correct:
         raise _arguments.UsageError("--accept-ambiguous needs --correct")
+    _arguments.choose_compression(options, "auto")
     _arguments.check_output(options.output, [options.input], options.force)
     report = repair_file(
         _arguments.input_file(options.input),
@@ -45,6 +51,7 @@ def _run(options: argparse.Namespace) -> int:
         correct=options.correct,
         accept_ambiguous=options.accept_ambiguous,
         overwrite=options.force,
+        out_compression_type=_arguments.INPUT_COMPRESSIONS[options.output_compression],
     )
     if options.json:
         _arguments.print_json(_as_json(report, options.output))

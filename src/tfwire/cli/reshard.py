@@ -58,14 +58,7 @@ def add_shuffle(parser: argparse.ArgumentParser) -> None:
 def _add_output(parser: argparse.ArgumentParser, output_help: str) -> None:
     """The output, and how it is written."""
     parser.add_argument("-o", "--output", required=True, metavar="OUT", help=output_help)
-    parser.add_argument(
-        "--output-compression",
-        type=str.lower,
-        choices=_arguments.OUTPUT_COMPRESSIONS,
-        default="none",
-        help="compression of the output (default: none)",
-    )
-    _arguments.add_shared(parser, "--force", "--json")
+    _arguments.add_shared(parser, "--output-compression", "--force", "--json")
     parser.add_argument("--index", action="store_true", help="save an index beside every file")
     parser.add_argument(
         "-j",
@@ -80,19 +73,7 @@ def _add_output(parser: argparse.ArgumentParser, output_help: str) -> None:
 def _add_counts(parser: argparse.ArgumentParser, required: bool) -> None:
     """The number or size of the new files."""
     group = parser.add_mutually_exclusive_group(required=required)
-    group.add_argument(
-        "--shards",
-        dest="num_shards",
-        type=_arguments.positive,
-        metavar="N",
-        help="write N files in turn, a record each",
-    )
-    group.add_argument(
-        "--shard-size",
-        type=_arguments.byte_size,
-        metavar="SIZE",
-        help="fill files of at most this size in turn, like 150MB or 1GiB",
-    )
+    _arguments.add_shared(group, "--shards", "--shard-size")
 
 
 def _reshard(options: argparse.Namespace) -> int:
@@ -181,6 +162,7 @@ def _write(options: argparse.Namespace, pieces: Iterable[Sequence[bytes]], **fac
 
 def _check_output(options: argparse.Namespace) -> None:
     """Before any input is read."""
+    _arguments.choose_compression(options)
     _arguments.check_output(
         options.output, options.files, options.force, _arguments.num_shards(options)
     )

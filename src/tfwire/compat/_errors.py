@@ -74,6 +74,8 @@ _USE_FOR = {
     "nothing; there are no variables": "global_variables trainable_variables",
     "x @ y": "matmul",
     "numpy, on x.indices.numpy() and x.values.numpy()": "sparse.*",
+    "tf.io.SparseFeature in the specification": "sparse_merge",
+    "the columns of tf.io.parse_example, and the preprocessing layers of Keras": "feature_column",
     "tf.cast(x, tf.float64)": "to_double",
     "tf.compat.v1.io.tf_record_iterator, and protobuf messages of events": "train.summary_iterator",
     "slices: image[top:bottom, left:right]": "random_crop image.central_crop "

@@ -34,6 +34,26 @@ def repaired(tmp_path, damaged, **options):
     return report, (tmp_path / "out").read_bytes()
 
 
+@pytest.mark.parametrize(
+    ("name", "asked", "expected"),
+    [
+        ("out", "auto", "ZLIB"),
+        ("out.tfrecord.gz", "auto", "GZIP"),
+        ("out.gz", "", ""),
+        ("out", "gzip", "GZIP"),
+    ],
+)
+def test_the_new_file_is_compressed_as_asked_else_as_its_name_says(tmp_path, name, asked, expected):
+    tfw.write_records(tmp_path / "in", RECORDS, "ZLIB")
+    report = repair_file(tmp_path / "in", tmp_path / name, out_compression_type=asked)
+    assert "ZLIB" == report.compression
+    new = verify_file(tmp_path / name)
+    assert (expected, len(RECORDS)) == (new.compression, new.num_records)
+    with pytest.raises(ValueError, match="Not a valid compression_type"):
+        repair_file(tmp_path / "in", tmp_path / "x", out_compression_type="xz")
+    assert not (tmp_path / "x").exists()
+
+
 # ---- Correction -------------------------------------------------------------------------------
 
 

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import contextlib
 import copy
+import os
+import re
 import zlib
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -13,9 +15,9 @@ from typing import Any, Literal, NamedTuple, overload
 
 from tfwire._base.aliases import Compression, CompressionType
 from tfwire._base.arguments import integer
-from tfwire._base.errors import public
+from tfwire._base.errors import public, warn
 from tfwire._base.native import lib
-from tfwire._base.text import show_key
+from tfwire._base.text import show_key, show_path
 
 try:
     fast_zlib: Any = import_module("isal.isal_zlib")
@@ -124,8 +126,7 @@ def compression_name(options: Any, auto: bool = False) -> Compression | Literal[
     Raises:
         ValueError: Anything else.
     """
-    found = getattr(options, "compression_type", options)
-    found = getattr(found, "compression_type", found)  # TensorFlow nests options
+    found = _unwrapped(options)
     if isinstance(found, (bytes, bytearray)):
         found = found.decode("ascii", "replace")
     key = str(found).upper() if isinstance(found, str) else found
@@ -136,6 +137,12 @@ def compression_name(options: Any, auto: bool = False) -> Compression | Literal[
         return "auto"
     expected = '"auto", "", "GZIP" or "ZLIB"' if auto else '"", "GZIP" or "ZLIB"'
     raise ValueError(f"Not a valid compression_type: {_shown(found)}; expected {expected}")
+
+
+def _unwrapped(options: Any) -> Any:
+    """The compression type in options, which TensorFlow nests."""
+    found = getattr(options, "compression_type", options)
+    return getattr(found, "compression_type", found)
 
 
 def _shown(value: Any) -> str:
@@ -149,6 +156,42 @@ def _shown(value: Any) -> str:
 def window_bits(name: str) -> int:
     """The wbits of zlib functions that read "GZIP" or "ZLIB"."""
     return 15 + 16 if name == "GZIP" else 15
+
+
+# ---- What the name of a file says -------------------------------------------------------------
+
+_SHARD = re.compile(r"-(\d+|\{[^{}]*\})-of-(\d+|\{[^{}]*\})")
+_NAMED_COMPRESSIONS: dict[str, Compression] = {".gz": "GZIP", ".gzip": "GZIP", ".zlib": "ZLIB"}
+
+
+def split_name(path: Any) -> tuple[str, Compression]:
+    """The name of a file in lower case, without its shard and its compression, and that
+    compression: "train.tfrecord.gz-00000-of-00010" is ("train.tfrecord", "GZIP"). The fields of a
+    pattern are a shard, too.
+    """
+    name = _SHARD.sub("", os.path.basename(os.fsdecode(path)).lower())
+    if name.endswith(".tgz"):
+        name = name.removesuffix(".tgz") + ".tar.gz"
+    stem, ending = os.path.splitext(name)
+    return (stem, _NAMED_COMPRESSIONS[ending]) if ending in _NAMED_COMPRESSIONS else (name, "")
+
+
+def warn_of_name(path: Any, options: Any) -> None:
+    """Warns that a new file has another compression than its name says. TensorFlow goes by no
+    names, and nobody who asks for "" is warned; file objects may compress by themselves.
+    """
+    said = split_name(path)[1] if isinstance(path, (str, os.PathLike)) else ""
+    found = compression_name(options)
+    if not said or found == said:
+        return
+    where = f"{show_path(path)}: the name says {said}, but"
+    if found:
+        warn(f'{where} compression_type is "{found}"')
+    elif _unwrapped(options) is None:
+        warn(
+            f'{where} the records are not compressed; give compression_type="{said}", or "" if '
+            "that is meant"
+        )
 
 
 # ---- Reading: detecting the compression -------------------------------------------------------

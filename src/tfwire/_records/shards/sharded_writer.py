@@ -17,7 +17,7 @@ from tfwire._base.aliases import (
 )
 from tfwire._base.arguments import boolean, integer, size_in_bytes
 from tfwire._base.errors import public
-from tfwire._records.files.compression import either_word
+from tfwire._records.files.compression import either_word, warn_of_name
 from tfwire._records.files.urls import ObjectPath, with_storage_options
 from tfwire._records.frames import Framed, as_record, chunks, ends_of_payloads
 from tfwire._records.reading.receipts import Receipt
@@ -60,6 +60,9 @@ class ShardedWriter(WriterBase):
     runs. What a killed process uploaded in part is removed by a rule of the bucket.
 
     A set may have more files than a process may open: a file is open only during a write.
+
+    As in TFRecordWriter, ``options`` alone say whether files are compressed; None with a pattern
+    that ends in .gz, .gzip or .zlib gives a TfwireWarning.
 
     Rows and columns must agree in the kinds of their features over all files; ``kinds`` is as for
     TFRecordWriter.
@@ -111,6 +114,7 @@ class ShardedWriter(WriterBase):
             self._files = LocalShards(pattern, self._index)
         self._name = self._files.name
         self._files.check_names(some_names_of_shards(self._name, count))
+        warn_of_name(pattern, options)
         self._num_shards = count
         self._files.restore(self._current_name(0))
         self.paths: list[str] | None = None

@@ -31,6 +31,7 @@ from tfwire._records.files.compression import (
     compression_name,
     compressor,
     detect_compression,
+    warn_of_name,
 )
 from tfwire._records.files.formats import ends_of_file
 from tfwire._records.files.paths import Path
@@ -212,6 +213,7 @@ def open_sink(
     atomic = boolean("atomic", atomic)
     _check_arguments(path, append, repair_tail, atomic)
     compressed = compressor(options, level)
+    warn_of_name(path, options)
     crc32c = 0
     sink: Sink
     if append:

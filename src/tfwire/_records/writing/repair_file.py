@@ -21,7 +21,12 @@ from tfwire._base.errors import DataLossError, public
 from tfwire._base.native import new_struct
 from tfwire._base.text import show_path
 from tfwire._records.files.byte_sinks import DeflatedSink, DraftSink, Sink
-from tfwire._records.files.compression import compressor, either_word
+from tfwire._records.files.compression import (
+    compression_name,
+    compressor,
+    either_word,
+    split_name,
+)
 from tfwire._records.files.paths import Path, is_file_object, local_path
 from tfwire._records.files.urls import is_url
 from tfwire._records.frames import FRAME, pack
@@ -37,7 +42,7 @@ class RepairReport:
 
     Attributes:
         path: The damaged file.
-        compression: "", "GZIP" or "ZLIB", of both files.
+        compression: "", "GZIP" or "ZLIB", of the damaged file.
         num_records: Records written, including corrected ones.
         payload_bytes: Sum of their lengths.
         skipped: What could not be kept; see SkippedRegions.
@@ -62,6 +67,7 @@ def repair_file(
     correct: bool = False,
     accept_ambiguous: bool = False,
     overwrite: bool = False,
+    out_compression_type: DetectedCompressionType = "auto",
     options: DetectedCompressionType = None,
     storage_options: StorageOptions = None,
 ) -> RepairReport:
@@ -70,9 +76,9 @@ def repair_file(
     Args:
         path: The damaged file: a path, a URL, a path of universal_pathlib or a file object. It is
             only read.
-        out_path: The new file, compressed like the old one. It appears when it is complete, with
-            the permissions of the file that it replaces; if there is none, those of the damaged
-            file at most, limited by the umask.
+        out_path: The new file. It appears when it is complete, with the permissions of the file
+            that it replaces; if there is none, those of the damaged file at most, limited by the
+            umask.
         compression_type, options: As for ``read_records``.
         max_record_size: Longer records are damage; None: no limit. Memory grows with the longest
             record.
@@ -80,6 +86,8 @@ def repair_file(
             other damage of one or two bits does.
         accept_ambiguous: With ``correct``, flip a bit also if it is not the only explanation.
         overwrite: Replace out_path if it exists.
+        out_compression_type: None or "", "GZIP" or "ZLIB"; "auto": as the name of out_path says
+            (.gz, .gzip, .zlib), else as the damaged file has it.
         storage_options: fsspec's options of the filesystem of ``path``, a URL.
 
     Returns:
@@ -114,10 +122,14 @@ def repair_file(
     path = one_input(path, storage_options)
     out_path = local_path("out_path", out_path)
     overwrite = boolean("overwrite", overwrite)
+    chosen = compression_name(out_compression_type, True)
+    if chosen == "auto":
+        chosen = split_name(out_path)[1] or "auto"
     _check_output(path, out_path, overwrite)
     with contextlib.closing(RecordFile(open_source(path), reading)) as file:
         local: Any = None if is_file_object(path) or is_url(path) else path
-        return _copy(file, out_path, local)
+        new = file.compression if chosen == "auto" else chosen
+        return _copy(file, out_path, new, local)
 
 
 def _check_output(path: Any, out_path: Any, overwrite: bool) -> None:
@@ -132,10 +144,12 @@ def _check_output(path: Any, out_path: Any, overwrite: bool) -> None:
         raise FileExistsError(errno.EEXIST, os.strerror(errno.EEXIST), os.fspath(out_path))
 
 
-def _copy(file: RecordFile, out_path: str | os.PathLike[str], like: Path | None) -> RepairReport:
+def _copy(
+    file: RecordFile, out_path: Path, compression: Compression, like: Path | None
+) -> RepairReport:
     """Copies all records that verify; the new file appears only if there are any."""
     sink: Sink = DraftSink(out_path, like)
-    compressed = compressor(file.compression, None)
+    compressed = compressor(compression, None)
     if compressed is not None:
         sink = DeflatedSink(sink, compressed)
     records = payload_bytes = 0

@@ -68,7 +68,8 @@ class TFRecordWriter(WriterBase):
             ``with`` discards it.
         options, compression_type: Two words for one argument, that of TensorFlow's writers and that
             of its readers: None or "" (not compressed), "GZIP" or "ZLIB" in any case, or
-            TFRecordOptions.
+            TFRecordOptions. As in TensorFlow the name of the file does not matter; with None, one
+            that ends in .gz, .gzip or .zlib gives a TfwireWarning.
         compression_level: 0 to 9 or -1, of a compressed file. It replaces the level of
             TFRecordOptions.
         append: Continue the file instead of emptying it. Its headers and its last record are
