@@ -51,6 +51,23 @@ def test_text_is_protobufs_text_format(path):
     assert EXAMPLES[0] == message.SerializeToString(deterministic=True)
 
 
+def test_strings_that_are_utf8_are_shown_as_text(tmp_path):
+    """Names, too; what could control a terminal stays escaped, and all of it parses back."""
+    texts = ["图像_0.png", "é\n", "\\\\303\\251", '"ü"', "\u202e\u200b\x1bé", "\U0001f600", "a\0é"]
+    others = [b"\xff\xd8\xc3\xa9", "图".encode()[:-1], "é".encode() + b"\xff", b"\\\xff"]
+    record = tfw.encode_example({"名前": texts, "bytes": others, "long": "图" * 200})
+    tfw.write_records(tmp_path / "records", [record])
+    for words in (["cat"], ["head", "--full"]):
+        shown = tfwire_command(*words, tmp_path / "records").stdout
+        message = text_format.Parse(shown, train.Example())
+        assert record == message.SerializeToString(deterministic=True)
+        for text in ("名前", "图像_0.png", "é\\n", '\\"ü\\"', "\U0001f600"):
+            assert text in shown
+        assert r'"\377\330\303\251"' in shown
+        assert not {"\u202e", "\u200b", "\x1b"} & set(shown)
+    assert "图" * 100 in tfwire_command("head", tmp_path / "records").stdout
+
+
 def test_cat_shows_sequences_and_unknown_payload(path):
     result = tfwire_command("cat", path)
     assert result.returncode == 0

@@ -5,6 +5,7 @@ shown in protobuf's forms, others in hexadecimal.
 from __future__ import annotations
 
 import argparse
+import re
 import sys
 import warnings
 from collections.abc import Iterable, Iterator
@@ -21,6 +22,8 @@ _PREVIEW = 48  # bytes
 _LINE_CHARACTERS = 160
 _LONGEST_LIST = 10  # values
 _LONGEST_TEXT = 1000  # lines
+# A run of bytes that are not ASCII, or another escape.
+_ESCAPED_BYTES = re.compile(r"((?:\\[23][0-7]{2})+)|\\.")
 
 
 def add_head(parser: argparse.ArgumentParser) -> None:
@@ -57,8 +60,8 @@ def _add_arguments(parser: argparse.ArgumentParser) -> None:
         "--format",
         choices=["text", "json", "raw"],
         default="text",
-        help="protobuf's text format (default), one line of JSON per record, or the bytes of the "
-        "records one after the other",
+        help="protobuf's text format with UTF-8 as text (default), one line of JSON per record, or "
+        "the bytes of the records one after the other",
     )
     parser.add_argument(
         "--json",
@@ -253,7 +256,7 @@ def text_of_record(message: Any, record: bytes, shorten: bool) -> str:
         content = _likely_content(record)
         hint = "" if content is None else f"# maybe {content}\n"
         return f"# {_preview(record)}\n{hint}"
-    lines = str(message).split("\n")[:-1]
+    lines = list(map(_readable, str(message).split("\n")[:-1]))
     if shorten:
         lines = _shortened(lines)
     return printable_text(lines)
@@ -262,6 +265,20 @@ def text_of_record(message: Any, record: bytes, shorten: bool) -> str:
 def printable_text(lines: Iterable[str]) -> str:
     """Lines of protobuf's text format, without characters that control a terminal."""
     return "".join(f"{printable(line, _octal)}\n" for line in lines)
+
+
+def _readable(line: str) -> str:
+    """A line of protobuf's text format, which escapes all but ASCII, with a string that is UTF-8 as
+    text. It parses back to the same bytes."""
+
+    def text(match: re.Match[str]) -> str:
+        run = match[1]
+        return bytes(int(code, 8) for code in run.split("\\")[1:]).decode() if run else match[0]
+
+    try:
+        return _ESCAPED_BYTES.sub(text, line)
+    except UnicodeDecodeError:
+        return line
 
 
 def _octal(character: str) -> str:
