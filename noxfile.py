@@ -227,7 +227,8 @@ def check_threads(session: Session) -> None:
 def neighbours(session: Session) -> None:
     """PyTorch, Grain, JAX, Hugging Face and the libraries of Arrow data, as users run them."""
     programs = environment(session, "neighbours")
-    pytest(session, "tests/neighbours", programs=programs, TFWIRE_EPOCHS_SECONDS="30")
+    tests = "tests/neighbours", "tests/engines/test_operations.py"
+    pytest(session, *tests, programs=programs, TFWIRE_EPOCHS_SECONDS="30")
 
 
 def build_c(session: Session, preset: str) -> None:
@@ -345,7 +346,8 @@ for name, tests in ("sail", "spark"), ("beam", "beam"), ("ray", "ray"), ("spark"
     def engine(session: Session, name: str = name, tests: str = tests) -> None:
         """The tests of an engine; Sail runs Spark's, without Java."""
         found = ROOT.glob(f"tests/engines/test_{tests}*.py")
-        pytest(session, *found, programs=environment(session, name))
+        also = "tests/engines/test_operations.py"
+        pytest(session, *found, also, programs=environment(session, name))
 
 
 @command("ci", needs=())

@@ -6,7 +6,6 @@ from types import SimpleNamespace
 
 import pyarrow as pa
 import pytest
-import ray
 
 import tfwire as tfw
 from helpers.reading import damage
@@ -26,13 +25,6 @@ FEATURES = {
     "i": tfw.FixedLenFeature([], tfw.int64),
     "name": tfw.FixedLenFeature([], tfw.string),
 }
-
-
-@pytest.fixture(scope="module")
-def workers():
-    ray.init(num_cpus=2, include_dashboard=False, object_store_memory=200e6)
-    yield
-    ray.shutdown()
 
 
 @pytest.fixture

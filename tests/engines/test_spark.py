@@ -6,18 +6,14 @@ Every record comes once, missing features are null, and nothing is half-written.
 import os
 import pickle
 import shutil
-import subprocess
-import sys
 from importlib.util import find_spec
 
 import numpy as np
 import pyarrow as pa
 import pytest
-from pyspark.sql import SparkSession
 from pyspark.sql.types import StructType
 
 import tfwire as tfw
-from helpers.paths import SOURCE
 from helpers.processes.faults import RAISED, every, fail, fill
 from helpers.records.counted_files import CASES, expected_count, write_counted_files
 from tfwire.spark import SparkSource
@@ -30,38 +26,6 @@ pytestmark = [
     pytest.mark.filterwarnings("ignore::pytest.PytestUnraisableExceptionWarning"),
 ]
 NUM_RECORDS = 5000
-_SAIL = """
-import sys
-from pysail.spark import SparkConnectServer
-server = SparkConnectServer("127.0.0.1", 0)
-server.start(background=True)
-print(server.listening_address[1], flush=True)
-sys.stdin.read()
-"""
-
-
-@pytest.fixture(scope="module")
-def spark():
-    """A session with two workers, where a task is tried three times."""
-    os.environ["PYSPARK_PYTHON"] = sys.executable
-    os.environ["PYTHONPATH"] = str(SOURCE)  # for its workers, where make does not set it
-    if find_spec("pysail") is None:
-        builder = SparkSession.builder.master("local[2, 3]").config("spark.ui.enabled", "false")
-        session = builder.config("spark.driver.host", "127.0.0.1").getOrCreate()
-        yield session  # finds the data source by itself
-        session.stop()
-        return
-    command = [sys.executable, "-c", _SAIL]
-    pipe = subprocess.PIPE
-    with subprocess.Popen(command, stdin=pipe, stdout=pipe, stderr=subprocess.DEVNULL) as server:
-        try:
-            port = int(server.stdout.readline())
-            session = SparkSession.builder.remote(f"sc://127.0.0.1:{port}").getOrCreate()
-            session.dataSource.register(SparkSource)
-            yield session
-            session.client.close()  # stop() would wait for the server, which does not answer
-        finally:
-            server.kill()  # it does not end by itself
 
 
 @pytest.fixture

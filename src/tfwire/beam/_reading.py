@@ -23,7 +23,7 @@ from apache_beam.transforms.core import DoFn
 
 from tfwire import Parser, RecordIndex, RecordPosition, read_records
 from tfwire._interface.files import SectionSource, index_beside, make_options
-from tfwire._interface.messages import column_name
+from tfwire._interface.messages import column_name, show_path
 from tfwire._interface.partitions import (
     ParsingOptions,
     infer_table,
@@ -198,6 +198,8 @@ def inferred_features(
         raise ValueError("features must be given where the pipeline's options give the pattern")
     FileBasedSource(pattern, compression_type=compression_type)  # checks the arguments
     paths = [file.path for file in _matched(pattern, False) if file.size]
+    if not paths:
+        raise ValueError(f"{show_path(pattern)}: the files are empty; give features")
     left_out = max(0, len(paths) - _INFERRED_FILES)
     compression: Any = _INFLATED_HERE.get(compression_type, "")
     with contextlib.ExitStack() as files:
