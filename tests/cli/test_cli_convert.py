@@ -124,6 +124,43 @@ def test_samples_hold_bytes_numbers_and_the_class(folder):
     assert {f"000000000.{name}": data for name, data in names.items()} == found
 
 
+IMAGES = {
+    "jpg": b"\xff\xd8\xff\xe0" + bytes(9),
+    "png": b"\x89PNG\r\n\x1a\n" + bytes(9),
+    "gif": b"GIF89a" + bytes(9),
+    "webp": b"RIFF\n\0\0\0WEBPVP8 " + bytes(9),
+    "wav": b"RIFF\n\n\0\0WAVEfmt " + bytes(9),
+    "flac": b"fLaC" + bytes(9),
+}
+
+
+@pytest.mark.parametrize("kind", IMAGES)
+def test_images_and_sounds_have_the_extension_by_which_they_are_decoded(folder, kind):
+    """And the names of features come back."""
+    names = {
+        "image/encoded": f"image%2Fencoded.{kind}",
+        "image": f"image.{kind}",
+        kind: kind,
+        f"left.{kind}": f"left.{kind}",
+        "a.json": f"a%2Ejson.{kind}",
+        "cls": f"%63ls.{kind}",
+        "é.": f"é..{kind}",
+        "": f".{kind}",
+    }
+    rows = [dict.fromkeys(names, IMAGES[kind]), {"image": b"no image", "n": 1}, {"image": b""}]
+    rows.append({"image": IMAGES[kind], f"image.{kind}": b"no image"})
+    tfw.write_records("a.tfrecord", rows)
+    assert [] == run("a.tfrecord", "-o", "a.tar")["lost"]
+    with tarfile.open("a.tar") as archive:
+        found = [name.partition(".")[2] for name in archive.getnames()]
+    others = ["image", "n.json", "image", "image", f"image.{kind}"]
+    assert sorted([*names.values(), *others]) == sorted(found)
+    run("a.tar", "-o", "b.tfrecord")
+    assert list(map(plain, records("a.tfrecord"))) == list(map(plain, records("b.tfrecord")))
+    run("b.tfrecord", "-o", "b.tar")
+    assert (folder / "a.tar").read_bytes() == (folder / "b.tar").read_bytes()
+
+
 def test_samples_of_others_are_read(folder):
     members = {
         "./train/a.jpg": b"\xff",

@@ -1,6 +1,7 @@
 """WebDataset's tar files: a sample is the members of one key, KEY.EXTENSION, one after another.
 
-A feature of one string is the member KEY.NAME, with its bytes. Numbers and lists are JSON in
+A feature of one string is the member KEY.NAME, with its bytes, or KEY.NAME.jpg and the like: by the
+last extension, WebDataset knows how to decode. Numbers and lists are JSON in
 KEY.NAME.json; an integer of a feature "cls" and its like is text in KEY.cls, as WebDataset has it.
 What a name of a file cannot hold is percent-encoded in it.
 """
@@ -23,6 +24,17 @@ _INTEGER_EXTENSIONS = ("cls", "cls2", "class", "count", "index", "inx", "id")
 _INTEGER_FILE = re.compile(rb"\s*-?[0-9]{1,19}\s*")
 _PRINTABLE = "".join(chr(c) for c in range(0x20, 0x7F) if chr(c) not in "%/\\")
 _JSON = ".json"
+# What images and sounds begin with, and the extensions that say so; the first is added to others.
+_CONTENTS = {
+    rb"\xff\xd8\xff": ("jpg", "jpeg"),
+    rb"\x89PNG\r\n\x1a\n": ("png",),
+    rb"GIF8[79]a": ("gif",),
+    rb"RIFF....WEBP": ("webp",),
+    rb"RIFF....WAVE": ("wav",),
+    rb"fLaC": ("flac",),
+}
+# The owner of members whose last extension is no part of the feature's name, to be read back.
+_OWNER_OF_ADDED = "tfwire"
 _TAR_READ_SIZE = 1 << 16
 
 
@@ -74,6 +86,7 @@ class _ArchiveStream:
 def _samples(archive: tarfile.TarFile, key_name: str | None) -> Iterator[Row]:
     last: str | None = None
     row: Row = {}
+    value: RowValue
     for member in archive:
         archive.members = []  # type: ignore[attr-defined]  # else all headers stay in memory
         folder, slash, name = member.name.rpartition("/")
@@ -88,7 +101,10 @@ def _samples(archive: tarfile.TarFile, key_name: str | None) -> Iterator[Row]:
             last, row = key, {}
             if key_name is not None:
                 row[key_name] = unquote_to_bytes(key)
-        feature, value = _feature(extension, file.read())
+        if member.uname == _OWNER_OF_ADDED and "." in extension:
+            feature, value = _name(extension.rpartition(".")[0]), file.read()
+        else:
+            feature, value = _feature(extension, file.read())
         if feature in row:
             raise ValueError(f"sample {quoted(key)}: {quoted(feature)} occurs twice")
         row[feature] = value
@@ -152,7 +168,10 @@ class _Samples:
         for name, value in row.items():
             if name != self._key_name:
                 extension, data = self._member(name, value)
-                members += _member(f"{key}.{extension}", data)
+                added = _added_extension(extension, value)
+                added = "" if name + added in row else added  # another feature's
+                owner = _OWNER_OF_ADDED if added else ""
+                members += _member(f"{key}.{extension}{added}", data, owner)
         return bytes(members)
 
     def _key(self, row: Row) -> str:
@@ -181,6 +200,15 @@ class _Samples:
         return extension + _JSON, json.dumps(json_value(value, column.text)).encode()
 
 
+def _added_extension(extension: str, value: RowValue) -> str:
+    """The extension of an image or a sound, unless it is there."""
+    if isinstance(value, bytes):
+        for begin, known in _CONTENTS.items():
+            if re.match(begin, value, re.DOTALL):
+                return "" if extension.lower().rpartition(".")[2] in known else f".{known[0]}"
+    return ""
+
+
 def _encoded(name: bytes) -> str:
     """A name without slashes and control characters, percent-encoded; UTF-8 stays."""
     try:
@@ -195,8 +223,9 @@ def _encoded(name: bytes) -> str:
     )
 
 
-def _member(name: str, data: bytes) -> bytes:
+def _member(name: str, data: bytes, owner: str) -> bytes:
     info = tarfile.TarInfo(name)
+    info.uname = owner
     info.size = len(data)
     header = info.tobuf(tarfile.PAX_FORMAT, "utf-8", "surrogateescape")
     return header + data + bytes(-len(data) % tarfile.BLOCKSIZE)
