@@ -25,7 +25,7 @@ _INTEGER_FILE = re.compile(rb"\s*-?[0-9]{1,19}\s*")
 _PRINTABLE = "".join(chr(c) for c in range(0x20, 0x7F) if chr(c) not in "%/\\")
 _JSON = ".json"
 # What images and sounds begin with, and the extensions that say so; the first is added to others.
-_CONTENTS = {
+_MEDIA_EXTENSIONS = {
     rb"\xff\xd8\xff": ("jpg", "jpeg"),
     rb"\x89PNG\r\n\x1a\n": ("png",),
     rb"GIF8[79]a": ("gif",),
@@ -203,7 +203,7 @@ class _Samples:
 def _added_extension(extension: str, value: RowValue) -> str:
     """The extension of an image or a sound, unless it is there."""
     if isinstance(value, bytes):
-        for begin, known in _CONTENTS.items():
+        for begin, known in _MEDIA_EXTENSIONS.items():
             if re.match(begin, value, re.DOTALL):
                 return "" if extension.lower().rpartition(".")[2] in known else f".{known[0]}"
     return ""
