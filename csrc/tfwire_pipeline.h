@@ -158,6 +158,32 @@ TFW_API int tfw_pipeline_seek(tfw_pipeline *pipeline, const tfw_place *place, tf
 TFW_API int tfw_pipeline_push(tfw_pipeline *pipeline, const tfw_batch *batch, uint64_t file,
                               tfw_error *error);
 
+/* Bytes of a file that somebody else inflates or receives, and the records in them, which it finds
+ * and verifies. For one thread at a time, which may be another one each time; it knows of no
+ * pipeline. */
+typedef struct tfw_parcel tfw_parcel;
+
+/* max_record_size, flags: as of tfw_scan. */
+TFW_API int tfw_parcel_create(uint64_t max_record_size, uint32_t flags, tfw_parcel **out_parcel,
+                              tfw_error *error);
+TFW_API void tfw_parcel_free(tfw_parcel *parcel); /* NULL is allowed */
+
+/* Drops what is in a parcel, and begins where the records of another one end, with copies of the
+ * bytes after them; NULL: where the file begins. TFW_E_MEMORY. */
+TFW_API int tfw_parcel_begin(tfw_parcel *parcel, const tfw_parcel *before, tfw_error *error);
+
+/* Copies the next len bytes of the file. The batch is of all records that are whole, whatever is
+ * returned; valid until the next call of another function with the parcel.
+ * TFW_OK: nothing comes after them. TFW_NEED_INPUT, and damage: as of tfw_scan, with the record and
+ * the offset in the file. TFW_E_MEMORY: the parcel is of no more use, but for tfw_parcel_begin. */
+TFW_API int tfw_parcel_add(tfw_parcel *parcel, const uint8_t *data, size_t len,
+                           tfw_batch *out_batch, tfw_error *error);
+
+/* As tfw_pipeline_push, of all its records. TFW_OK: the parcel is empty, for tfw_parcel_begin. With
+ * several threads nothing is copied, memory is exchanged. A mebibyte at a time serves best. */
+TFW_API int tfw_pipeline_push_parcel(tfw_pipeline *pipeline, tfw_parcel *parcel, uint64_t file,
+                                     tfw_error *error);
+
 /* Wakes a thread that waits in tfw_pipeline_next, and ends what is being read after the piece at
  * hand, of some 256 KiB. From any thread, at any time before tfw_pipeline_free. */
 TFW_API void tfw_pipeline_cancel(tfw_pipeline *pipeline);

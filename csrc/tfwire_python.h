@@ -67,6 +67,10 @@ TFW_API int tfw_read_record(int32_t fd, uint64_t offset, size_t size, uint8_t *o
 TFW_API int tfw_pack_addresses(const tfw_span *spans, size_t count, uint8_t *out, size_t capacity,
                                size_t *out_done, size_t *out_len);
 
+/* Where in data the first header of a gzip member may begin that has reserved flags, which zlib
+ * refuses and isal takes; len: nowhere, unless in the last three bytes. */
+TFW_API size_t tfw_find_reserved_flags(const uint8_t *data, size_t len);
+
 /* Closes the file of a descriptor, if it is not -1, and makes it -1. A destructor for the memory
  * that has it: Python loses an interrupt that arrives in a destructor of its own. */
 TFW_API void tfw_close_file(int32_t *fd);

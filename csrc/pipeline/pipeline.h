@@ -45,6 +45,22 @@ typedef struct tfwi_pushed_run {
     tfw_place begin;
 } tfwi_pushed_run;
 
+/* Bytes of a file: whole records, and what there is of the next one. */
+struct tfw_parcel {
+    tfwi_bytes data;
+    size_t end; /* of the records */
+    tfwi_spans spans;
+    uint64_t record; /* the number of the first one */
+    uint64_t offset; /* of the data in the file */
+    uint64_t max_record_size;
+    uint32_t flags; /* of tfw_scan */
+};
+
+enum {
+    TFWI_PUSHED_SLACK = 64,         /* zeros after records in memory, where parsing may read */
+    TFWI_MOST_PUSHED_KEPT = 1 << 22 /* bytes of that memory, for the next ones */
+};
+
 /* Records to be parsed, which somebody has verified. */
 typedef struct tfwi_pushed {
     const uint8_t *data; /* with the frames: a copy, or lent */
@@ -199,6 +215,14 @@ bool tfwi_pipeline_is_pushing(const tfw_pipeline *p);
 
 /* Waits until nobody reads, and drops all ranges that are not linked. */
 void tfwi_pipeline_drop_ranges(tfw_pipeline *p);
+
+/* ---- parcel.c: records that wait to be pushed ---- */
+
+/* All its records. */
+tfw_batch tfwi_parcel_batch(const tfw_parcel *parcel);
+
+/* Drops what is in it, but for memory that it may use again. */
+void tfwi_parcel_clear(tfw_parcel *parcel);
 
 /* ---- push.c: records that somebody else has read ---- */
 

@@ -2,18 +2,15 @@
 /* Records that somebody else has read and verified: of compressed files, of pipes, of files with
  * damage. They become ranges, which follow all ranges before and are linked as those are.
  *
- * With several threads they are copied, some pushes to a range, for whoever parses it. One thread
- * parses them at once, where they are: first all whole batches, then the others to a block of their
- * own. The next push goes on in that block, so that no row is copied. Only what follows a record
- * that does not fit is copied. */
+ * With several threads they are copied, some pushes to a range, for whoever parses it; or the
+ * memory of a parcel becomes that of a range. One thread parses them at once, where they are: first
+ * all whole batches, then the others to a block of their own. The next push goes on in that block,
+ * so that no row is copied. Only what follows a record that does not fit is copied. */
 #include "pipeline/pipeline.h"
 
 #include "records/frame.h"
 
-enum {
-    FULL = 1 << 18, /* bytes with which a range is full */
-    SLACK = 64      /* zeros after the records, where parsing may read */
-};
+enum { FULL = 1 << 18 }; /* bytes with which a range is full */
 
 /* ---- What is pushed ------------------------------------------------------------------------- */
 
@@ -93,11 +90,12 @@ static bool copy_records(tfwi_pushed *q, const uint8_t *data, const tfw_span *sp
     const uint64_t begin = spans[0].offset - TFW_HEADER_SIZE;
     const uint64_t end = spans[count - 1].offset + spans[count - 1].length + TFW_FOOTER_SIZE;
     const size_t at = q->copied.count, size = (size_t)(end - begin);
-    if (!TFWI_RESERVE_MORE(q->copied, size + SLACK) || !TFWI_RESERVE_MORE(q->copied_spans, count)) {
+    if (!TFWI_RESERVE_MORE(q->copied, size + TFWI_PUSHED_SLACK) ||
+        !TFWI_RESERVE_MORE(q->copied_spans, count)) {
         return false;
     }
     memcpy(q->copied.of + at, data + begin, size);
-    memset(q->copied.of + at + size, 0, SLACK);
+    memset(q->copied.of + at + size, 0, TFWI_PUSHED_SLACK);
     for (size_t i = 0; i < count; i++) {
         q->copied_spans.of[q->copied_spans.count++] =
             (tfw_span){at + spans[i].offset - begin, spans[i].length};
@@ -109,7 +107,7 @@ static bool copy_records(tfwi_pushed *q, const uint8_t *data, const tfw_span *sp
 /* The records of a range are those that it has copied. */
 static void use_copies(tfwi_pushed *q) {
     q->data = q->copied.of;
-    q->len = q->copied.count + SLACK;
+    q->len = q->copied.count + TFWI_PUSHED_SLACK;
     q->spans = q->copied_spans.of;
     q->count = q->copied_spans.count;
 }
@@ -354,6 +352,34 @@ static int push_to_several(tfw_pipeline *p, const tfw_batch *batch, uint64_t fil
     return TFW_OK;
 }
 
+/* Exchanges the memory of a parcel for that of a range of its own. */
+static int push_memory(tfw_pipeline *p, tfw_parcel *parcel, const tfw_batch *batch, uint64_t file,
+                       tfw_error *error) {
+    tfwi_range *r = filled_range(p);
+    if (r != NULL && r->pushed.copied_spans.count != 0) {
+        tfwi_push_end_range(p);
+        r = NULL;
+    }
+    if (r == NULL && !tfwi_plan_has_room(p)) {
+        return TFW_NEED_SPACE;
+    }
+    r = r != NULL ? r : begin_filling(p);
+    tfwi_pushed *q = &r->pushed;
+    if (!add_runs(q, batch, file, 0)) {
+        return tfwi_fail(error, TFW_E_MEMORY, "out of memory");
+    }
+    const tfwi_bytes data = q->copied;
+    const tfwi_spans spans = q->copied_spans;
+    q->copied = parcel->data;
+    q->copied_spans = parcel->spans;
+    q->end = end_of(batch, file);
+    parcel->data = data;
+    parcel->spans = spans;
+    tfwi_push_end_range(p);
+    tfwi_pipeline_start(p);
+    return TFW_OK;
+}
+
 /* ---- Pushing -------------------------------------------------------------------------------- */
 
 /* Whether all files that are known have been read. */
@@ -394,7 +420,9 @@ static bool has_room(const tfw_pipeline *p) {
                                : filled_range(p) != NULL || tfwi_plan_has_room(p);
 }
 
-static int push(tfw_pipeline *p, const tfw_batch *batch, uint64_t file, tfw_error *error) {
+/* parcel: that has the batch; NULL: the records are copied. */
+static int push(tfw_pipeline *p, const tfw_batch *batch, tfw_parcel *parcel, uint64_t file,
+                tfw_error *error) {
     const tfw_place first = place_in(batch, file, 0);
     const tfw_place *end = tfwi_pipeline_is_pushing(p) ? &p->next : &p->place;
     const bool is_on = first.record >= end->record && first.offset >= end->offset;
@@ -409,6 +437,7 @@ static int push(tfw_pipeline *p, const tfw_batch *batch, uint64_t file, tfw_erro
         return TFW_NEED_SPACE;
     }
     status = p->num_threads == 1 ? push_to_one(p, batch, file, error)
+             : parcel != NULL    ? push_memory(p, parcel, batch, file, error)
                                  : push_to_several(p, batch, file, error);
     if (status == TFW_OK) {
         p->next = end_of(batch, file);
@@ -417,15 +446,30 @@ static int push(tfw_pipeline *p, const tfw_batch *batch, uint64_t file, tfw_erro
     return status;
 }
 
-int tfw_pipeline_push(tfw_pipeline *p, const tfw_batch *batch, uint64_t file, tfw_error *error) {
+static int check_and_push(tfw_pipeline *p, const tfw_batch *batch, tfw_parcel *parcel,
+                          uint64_t file, tfw_error *error) {
     int status = check_pushed(p, batch, error);
     if (status != TFW_OK || batch->count == 0) {
         return status;
     }
     status = tfwi_pipeline_enter(p, error);
     if (status == TFW_OK) {
-        status = push(p, batch, file, error);
+        status = push(p, batch, parcel, file, error);
         tfwi_pipeline_leave(p);
+    }
+    return status;
+}
+
+int tfw_pipeline_push(tfw_pipeline *p, const tfw_batch *batch, uint64_t file, tfw_error *error) {
+    return check_and_push(p, batch, NULL, file, error);
+}
+
+int tfw_pipeline_push_parcel(tfw_pipeline *p, tfw_parcel *parcel, uint64_t file,
+                             tfw_error *error) {
+    const tfw_batch batch = tfwi_parcel_batch(parcel);
+    const int status = check_and_push(p, &batch, parcel, file, error);
+    if (status == TFW_OK) {
+        tfwi_parcel_clear(parcel);
     }
     return status;
 }

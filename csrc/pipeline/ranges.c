@@ -2,8 +2,6 @@
 /* The life of a range: it is made new, gets a block to read to, and is emptied. */
 #include "pipeline/pipeline.h"
 
-enum { MOST_KEPT = 1 << 22 }; /* bytes of records that were pushed, for the next ones */
-
 void tfwi_range_begin(tfwi_range *r) {
     tfwi_range_clear(r);
     r->state = RANGE_BUSY;
@@ -57,7 +55,7 @@ void tfwi_range_clear(tfwi_range *r) {
     tfw_free(r->misfit.of);
     r->misfit = (tfwi_bytes){0};
     tfwi_pushed *q = &r->pushed;
-    if (q->copied.capacity > MOST_KEPT) {
+    if (q->copied.capacity > TFWI_MOST_PUSHED_KEPT) {
         tfw_free(q->copied.of);
         q->copied = (tfwi_bytes){0};
     }

@@ -10,6 +10,18 @@ void tfw_close_file(int32_t *fd) {
     *fd = -1;
 }
 
+size_t tfw_find_reserved_flags(const uint8_t *data, size_t len) {
+    const uint8_t *const end = data + len;
+    const uint8_t *p = data;
+    while (end - p > 3 && (p = memchr(p, 0x1f, (size_t)(end - p) - 3)) != NULL) {
+        if (p[1] == 0x8b && p[2] == 8 && (p[3] & 0xe0) != 0) {
+            return (size_t)(p - data);
+        }
+        p++;
+    }
+    return len;
+}
+
 int tfw_read_record(int32_t fd, uint64_t offset, size_t size, uint8_t *out) {
     size_t got = 0;
     if (size < TFW_HEADER_SIZE + TFW_FOOTER_SIZE) {

@@ -2,6 +2,7 @@
 /* tfw_scan against a plain model of the format; what it finds, packed and framed again, is the
  * input, and its checksums add up to that of the input. */
 #include "common/script.h"
+#include "tfwire_pipeline.h"
 
 typedef struct scan {
     tfw_span spans[LOG_MAX];
@@ -59,6 +60,47 @@ static void check_prefix(const scan *whole, const file *f, size_t cut, uint64_t 
     CHECK(memcmp(part.spans, whole->spans, part.count * sizeof part.spans[0]) == 0);
     CHECK(part.status == TFW_OK || part.status == TFW_NEED_INPUT || part.status == whole->status);
     free(data);
+}
+
+/* Parcels find the same in the file, whatever the pieces are that they get. */
+static void check_parcels(const scan *whole, const file *f, size_t piece, uint64_t limit,
+                          unsigned flags) {
+    tfw_parcel *parcels[2];
+    tfw_batch batch;
+    tfw_error error;
+    size_t count = 0, fed = 0;
+    int status = TFW_OK;
+    for (size_t i = 0; i < 2; i++) {
+        CHECK_EQ(TFW_OK, tfw_parcel_create(limit, flags, &parcels[i], NULL));
+    }
+    do {
+        const size_t len = f->len - fed < piece ? f->len - fed : piece;
+        status = tfw_parcel_add(parcels[0], f->data + fed, len, &batch, &error);
+        fed += len;
+        CHECK_EQ(count, batch.first_record);
+        for (size_t i = 0; i < batch.count && (batch.count > 1 || fed == f->len || status < 0); i++) {
+            const tfw_span *span = &batch.spans[i], *expected = &whole->spans[count++];
+            CHECK_EQ(expected->offset, batch.offset + span->offset);
+            CHECK_EQ(expected->length, span->length);
+            CHECK(memcmp(f->data + expected->offset, batch.data + span->offset,
+                         (size_t)span->length + TFW_FOOTER_SIZE) == 0);
+        }
+        if (count != batch.first_record) {
+            CHECK_EQ(TFW_OK, tfw_parcel_begin(parcels[1], parcels[0], NULL));
+            tfw_parcel *other = parcels[0];
+            parcels[0] = parcels[1];
+            parcels[1] = other;
+        }
+    } while (status >= 0 && fed < f->len);
+    CHECK_EQ(whole->count, count);
+    CHECK_EQ(whole->status, status);
+    if (status != TFW_OK) {
+        CHECK_EQ(whole->error.offset, error.offset);
+        CHECK_EQ(whole->error.record, error.record);
+        CHECK_EQ(whole->error.expected, error.expected);
+    }
+    tfw_parcel_free(parcels[0]);
+    tfw_parcel_free(parcels[1]);
 }
 
 static void check_packing(const scan *s, const file *f, bool verified) {
@@ -120,6 +162,9 @@ static void run(input *in) {
     check_against_model(&whole, &f, limit, flags, LOG_MAX);
     check_against_model(&few, &f, limit, flags, capacity);
     check_prefix(&whole, &f, cut % (f.len + 1), limit, flags);
+    if (whole.count < LOG_MAX) {
+        check_parcels(&whole, &f, 1 + cut % (f.len + 1), limit, flags);
+    }
     check_packing(&whole, &f, flags == 0);
     check_tally(&whole, &f, flags, cut % (whole.consumed + 1));
     free(data);

@@ -145,6 +145,11 @@ class Workers:
         return result
 
     @property
+    def ready(self) -> bool:
+        """Whether a unit was read for ``next``, or reading has ended."""
+        return not self._units.empty()
+
+    @property
     def forked(self) -> bool:
         """Whether the threads are in the parent process. What they were using, including locks,
         stays forever in the state that it had at the fork."""

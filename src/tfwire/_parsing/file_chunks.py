@@ -25,11 +25,11 @@ from tfwire._parsing.native_session import Schema
 from tfwire._parsing.spec import Plan
 from tfwire._records.files.byte_sources import open_regular
 from tfwire._records.files.compression import DETECT_SIZE, detect_compression
-from tfwire._records.files.inflate_ahead import FilesAhead
 from tfwire._records.files.paths import is_path
 from tfwire._records.files.urls import ObjectPath, is_url
 from tfwire._records.reading.batch_reader import BatchReader
 from tfwire._records.reading.damage import RecordPosition, SkippedRegions
+from tfwire._records.reading.files_ahead import FilesAhead
 from tfwire._records.reading.options import ReadOptions, input_paths
 from tfwire._records.reading.pipeline import (
     BEGINNING,
@@ -179,13 +179,13 @@ class FileChunks:
 
     def _create_reader(self) -> BatchReader:
         reading, num_threads = self._options.reading, self._options.num_threads
+        reading = reading._replace(receipt=reading.receipt and not self._adds_up)
         inputs: Iterator[Any] = map(self._known.__getitem__, count())
         if num_threads > 1 and reading.compression and self._is_list:
             listed = list(self._left)
             self._left = iter(listed)
-            inputs = FilesAhead(listed, reading.compression, num_threads)
-        receipt = reading.receipt and not self._adds_up
-        return BatchReader(None, reading._replace(receipt=receipt), inputs=inputs)
+            inputs = FilesAhead(listed, reading, num_threads, self._start)
+        return BatchReader(None, reading, inputs=inputs)
 
     def _create_pipeline(self) -> NativePipeline:
         options, (first, *others) = self._options, self._parser._schemas
@@ -388,7 +388,7 @@ class FileChunks:
                 self._seek(FilePlace(self._file + 1))
                 return
             self._cut = None
-            if not self._pipeline.push(self._batch, self._file):
+            if not self._pipeline.push(self._batch, self._file, self._reader.parcel):
                 return
             self._batch, self._was_told = None, False
             if self._options.num_threads == 1 or not self._reader.at_hand:

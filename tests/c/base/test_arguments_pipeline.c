@@ -39,6 +39,21 @@ static void check_pushes(tfw_pipeline *p, size_t edge) {
         CHECK(status == TFW_OK || status == TFW_NEED_SPACE || status == TFW_E_ARGUMENT);
         CHECK(i < 5 || status == TFW_E_ARGUMENT);
     }
+    tfw_parcel *parcel;
+    tfw_batch held;
+    CHECK_EQ((uint32_t)EDGES[edge] <= TFW_NO_DATA_CRC ? TFW_OK : TFW_E_ARGUMENT,
+             tfw_parcel_create(EDGES[edge], (uint32_t)EDGES[edge], &parcel, NULL));
+    tfw_parcel_free(parcel);
+    CHECK_EQ(TFW_OK, tfw_parcel_create(EDGES[edge], 0, &parcel, NULL));
+    CHECK_EQ(TFW_OK, tfw_parcel_add(parcel, NULL, 0, &held, NULL));
+    CHECK(EDGES[edge] < SIZE_MAX / 4 ||
+          tfw_parcel_add(parcel, data, size_edge(edge), &held, NULL) == TFW_E_MEMORY);
+    CHECK_EQ(TFW_NEED_INPUT, tfw_parcel_add(parcel, data, 3, &held, NULL));
+    CHECK_EQ(0, held.count);
+    CHECK_EQ(TFW_OK, tfw_parcel_begin(parcel, parcel, NULL)); /* itself: all is dropped */
+    const int nothing = tfw_pipeline_push_parcel(p, parcel, EDGES[edge], NULL);
+    CHECK(nothing == TFW_OK || nothing == TFW_E_ARGUMENT);
+    tfw_parcel_free(parcel);
     const tfw_batch none = {.size = sizeof none, .numbers = numbers};
     const int empty = tfw_pipeline_push(p, &none, 0, NULL);
     CHECK(empty == TFW_OK || empty == TFW_E_ARGUMENT);

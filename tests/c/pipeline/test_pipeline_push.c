@@ -20,6 +20,10 @@ typedef struct reader {
     uint8_t *data;
     tfw_span spans[64];
     uint64_t numbers[64];
+    tfw_parcel *parcels[2]; /* one has what is pushed, the other what comes next */
+    bool gathers; /* in them, from the beginning of the file up to damage */
+    size_t fed; /* bytes */
+    bool is_parcel; /* the batch is all of parcels[0] */
 } reader;
 
 static bool verifies(const file *f, size_t record) {
@@ -30,12 +34,41 @@ static bool verifies(const file *f, size_t record) {
                     NULL) == TFW_OK;
 }
 
+/* Reads some records in a parcel; false: no more, up to damage. */
+static bool gather(reader *r, const file *f) {
+    tfw_parcel *parcel = r->parcels[1];
+    tfw_batch batch = {0};
+    tfw_error error;
+    int status = TFW_NEED_INPUT;
+    while (batch.count == 0 && status >= 0 && r->fed < f->len) {
+        const size_t left = f->len - r->fed, most = 1 + (size_t)(check_random(&r->state) % 900);
+        const size_t len = left < most ? left : most;
+        status = tfw_parcel_add(parcel, f->data + r->fed, len, &batch, &error);
+        r->fed += len;
+    }
+    r->gathers = status >= 0;
+    r->is_parcel = batch.count != 0;
+    if (r->is_parcel) {
+        CHECK_EQ(TFW_OK, tfw_parcel_begin(r->parcels[0], parcel, NULL));
+        r->parcels[1] = r->parcels[0];
+        r->parcels[0] = parcel;
+        r->batch = batch;
+        r->data = malloc(1);
+        CHECK_EQ(r->record, batch.first_record);
+        r->record += (size_t)batch.count;
+    }
+    return r->is_parcel;
+}
+
 /* Reads some records; damaged ones are left out. The memory is a copy, for one push alone. */
 static void read_batch(reader *r, const fileset *set, delivered *d) {
     const file *f = &set->files[r->file];
     const size_t first = r->record, most = 1 + (size_t)(check_random(&r->state) % 60);
     size_t count = 0;
     bool has_gap = false;
+    if (r->gathers && gather(r, f)) {
+        return;
+    }
     for (; r->record < f->count && count < most; r->record++) {
         const size_t begin = file_begin(f, r->record);
         if (!verifies(f, r->record)) {
@@ -62,6 +95,15 @@ static void read_batch(reader *r, const fileset *set, delivered *d) {
     };
 }
 
+static void begin_reading(reader *r, const tfw_place *at) {
+    r->reads = true;
+    r->file = at->file;
+    r->record = (size_t)at->record;
+    r->gathers = r->record == 0 && check_random(&r->state) % 2 == 0;
+    r->fed = 0;
+    CHECK_EQ(TFW_OK, tfw_parcel_begin(r->parcels[1], NULL, NULL));
+}
+
 /* Pushes some batches, or lets the pipeline go on. */
 static void read_on(reader *r, const fileset *set, tfw_pipeline *p, delivered *d) {
     const file *f = &set->files[r->file];
@@ -70,11 +112,14 @@ static void read_on(reader *r, const fileset *set, tfw_pipeline *p, delivered *d
         read_batch(r, set, d);
     }
     if (r->data != NULL) {
-        const int status = tfw_pipeline_push(p, &r->batch, r->file, NULL);
+        const bool moves = r->is_parcel && check_random(&r->state) % 4 != 0;
+        const int status = moves ? tfw_pipeline_push_parcel(p, r->parcels[0], r->file, NULL)
+                                 : tfw_pipeline_push(p, &r->batch, r->file, NULL);
         CHECK(status == TFW_OK || status == TFW_NEED_SPACE);
         if (status == TFW_OK) {
             free(r->data);
             r->data = NULL;
+            r->is_parcel = false;
         }
         return;
     }
@@ -84,8 +129,7 @@ static void read_on(reader *r, const fileset *set, tfw_pipeline *p, delivered *d
     if (has_ended && r->file + 1 < set->count && set->paths[r->file + 1] == NULL &&
         (r->reads_all || check_random(&r->state) % 2 == 0)) {
         /* It is known that the pipeline does not read that one. */
-        r->file++;
-        r->record = 0;
+        begin_reading(r, &next);
         read_on(r, set, p, d); /* a pipeline that is asked again gives up what it kept */
     } else if (r->reads_all) {
         r->reads = false;
@@ -106,12 +150,6 @@ static void check_misfit(const fileset *set, const tfw_pipeline *p, const delive
     CHECK(memcmp(data, f->data + begin + TFW_HEADER_SIZE, (size_t)len) == 0);
     CHECK(same_place(&next, &d->next));
     CHECK_EQ((int64_t)record, d->error.record);
-}
-
-static void begin_reading(reader *r, const tfw_place *at) {
-    r->reads = true;
-    r->file = at->file;
-    r->record = (size_t)at->record;
 }
 
 /* Whether the reader, or what it passes, goes on after a result that is no chunk. */
@@ -147,8 +185,14 @@ static void run_pushing(const fileset *set, const wanted *w, uint32_t threads,
     tfw_pipeline *p = pipeline_of(reads_all ? &none : set, w, &t, threads, range_bytes);
     tfw_chunk *chunk;
     tfw_place at = w->start;
-    reader r = {.state = 2 * seed + 1, .reads = reads_all, .reads_all = reads_all};
+    reader r = {.state = 2 * seed + 1, .reads_all = reads_all};
     bool goes_on = true;
+    for (size_t i = 0; i < 2; i++) {
+        CHECK_EQ(TFW_OK, tfw_parcel_create(0, 0, &r.parcels[i], NULL));
+    }
+    if (reads_all) {
+        begin_reading(&r, &(tfw_place){0});
+    }
     *d = (delivered){.status = TFW_OK, .shortest = UINT64_MAX};
     while (goes_on && check_failures == 0) {
         const int32_t timeout = check_random(&r.state) % 2 == 0 ? 0 : -1;
@@ -169,6 +213,8 @@ static void run_pushing(const fileset *set, const wanted *w, uint32_t threads,
     tfw_pipeline_tally(p, &d->total);
     tfw_pipeline_free(p);
     table_free(&t);
+    tfw_parcel_free(r.parcels[0]);
+    tfw_parcel_free(r.parcels[1]);
 }
 
 enum { ALL_FILES = 0xffff };

@@ -56,9 +56,30 @@ static void strings_are_packed_as_many_as_fit(void) {
     }
 }
 
+static void headers_with_reserved_flags_are_found(void) {
+    uint8_t data[64] = {0};
+    for (size_t len = 0; len <= sizeof data; len++) {
+        memset(data, 0x1f, sizeof data);
+        CHECK_EQ(len, tfw_find_reserved_flags(data, len));
+        for (size_t at = 0; at + 4 <= sizeof data; at++) {
+            for (unsigned flags = 0; flags < 256; flags += 31) {
+                const uint8_t header[] = {0x1f, 0x8b, 8, (uint8_t)flags};
+                memset(data, at % 2 != 0 ? 0x1f : 0, sizeof data);
+                memcpy(data + at, header, sizeof header);
+                CHECK_EQ(at + 4 <= len && flags >= 0x20 ? at : len,
+                         tfw_find_reserved_flags(data, len));
+                data[at + 1 + flags % 2] ^= 1;
+                CHECK_EQ(len, tfw_find_reserved_flags(data, len));
+            }
+        }
+    }
+    CHECK_EQ(0, tfw_find_reserved_flags(NULL, 0));
+}
+
 int main(void) {
     RUN(a_file_is_closed_once);
     RUN(a_record_is_read_and_verified);
     RUN(strings_are_packed_as_many_as_fit);
+    RUN(headers_with_reserved_flags_are_found);
     return check_report("files");
 }

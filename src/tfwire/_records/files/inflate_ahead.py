@@ -1,4 +1,4 @@
-"""Compressed files inflated ahead of the reader: one by a thread of its own, several at a time.
+"""A compressed file that a thread of its own inflates ahead of the reader.
 
 isal and zlib release the GIL while they work, so inflating costs the reader nothing if another core
 is free. Small files, pipes and file objects (whose owner may not expect a thread) are inflated by
@@ -8,19 +8,13 @@ the reader itself; on a single core, everything is.
 from __future__ import annotations
 
 import contextlib
-import os
-from collections import deque
-from collections.abc import Iterator
-from typing import Any, Literal, NamedTuple
+from typing import Any, NamedTuple
 
 from tfwire._base import system
 from tfwire._base.aliases import Compression
 from tfwire._base.workers import Workers
-from tfwire._records.files.byte_sources import FileSource, Source, open_regular
-from tfwire._records.files.compression import DETECT_SIZE, Detected, detect_compression
+from tfwire._records.files.byte_sources import Source
 from tfwire._records.files.inflate import InflatedSource, StreamDamage
-from tfwire._records.files.paths import is_path
-from tfwire._records.files.urls import is_url
 
 # Bytes to inflate at a time, and before a thread is started.
 _UNIT = 1 << 20
@@ -123,7 +117,7 @@ class ThreadedInflater:
             self._inflate_again()
             self._lost = False
         if self._workers is None and self._given >= self._alone:
-            self.start()
+            self._start()
         try:
             workers = self._workers
             unit = workers.next() if workers is not None else _read(self._inflated, size)
@@ -144,17 +138,13 @@ class ThreadedInflater:
             self._stop()
             self._threaded = False
 
-    def start(self, most: int | None = None) -> None:
-        """Starts the thread, where there may be one.
-
-        Args:
-            most: How many mebibytes wait for the reader; None: two.
-        """
+    def _start(self) -> None:
+        """Starts the thread, where there may be one."""
         inflated = self._inflated
         if not self._threaded:
             return
         with contextlib.suppress(RuntimeError):  # no thread can start: at exit, or at a limit
-            self._workers = Workers(lambda: _read(inflated, _UNIT), None, 1, most, owner=self)
+            self._workers = Workers(lambda: _read(inflated, _UNIT), None, 1, owner=self)
 
     def _stop(self) -> None:
         workers, self._workers = self._workers, None
@@ -201,99 +191,3 @@ def _read(inflated: InflatedSource, size: int) -> InflatedUnit:
             pieces.append(piece)
     pieces.reverse()
     return InflatedUnit(pieces, inflated.offset, last)
-
-
-# ---- Several files ---------------------------------------------------------------------------
-
-# Inflated units of each file that wait for the reader.
-_WAITING = 16
-# Of a file that inflates to more than this many times its size, only a few units wait for the
-# reader: with more, their memory is fresh and out of the cache, and W7 takes half as long again.
-_LARGE_RATIO = 4
-_FEW_WAITING = 2
-# A smaller file is inflated by the reader: that costs less than a thread.
-_AHEAD_BYTES = 1 << 16
-
-
-class FilesAhead(Iterator[Any]):
-    """The paths of a list; some of the next files are being inflated.
-
-    A file that is not a compressed regular file, or that cannot be opened, is left to the reader,
-    which opens it when it is its turn.
-
-    Args:
-        paths: Paths, URLs and file objects.
-        compression: "GZIP", "ZLIB", "" or "auto".
-        num_files: How many files are inflated at a time, with the one that the reader is at.
-    """
-
-    def __init__(
-        self, paths: list[Any], compression: Compression | Literal["auto"], num_files: int
-    ) -> None:
-        self._left = deque(paths)
-        self._compression = compression
-        self._num_files = num_files
-        self._inflating: deque[ThreadedInflater | None] = deque()  # of the first paths left
-        self._current: ThreadedInflater | None = None
-
-    def __next__(self) -> Any:
-        """The next path. What was not taken of the one before is closed."""
-        self._close_current()
-        if not self._left:
-            raise StopIteration
-        while len(self._inflating) < min(self._num_files, len(self._left)):
-            self._inflating.append(self._begin(self._left[len(self._inflating)]))
-        self._current = self._inflating.popleft()
-        return self._left.popleft()
-
-    def take(self) -> ThreadedInflater | None:
-        """The inflater of the last path returned, for the caller to close, if there is one."""
-        inflater, self._current = self._current, None
-        return inflater
-
-    def close(self) -> None:
-        """Ends the threads and closes the files."""
-        self._left.clear()
-        self._close_current()
-        while self._inflating:
-            self._current = self._inflating.popleft()
-            self._close_current()
-
-    def _close_current(self) -> None:
-        inflater = self.take()
-        if inflater is not None:
-            inflater.close()
-
-    def _begin(self, path: Any) -> ThreadedInflater | None:
-        """Begins to inflate a file, if that can be done without waiting for anything."""
-        if not is_path(path) or is_url(path):
-            return None
-        path = os.fsdecode(path) if isinstance(path, bytes) else path
-        with contextlib.suppress(OSError, ValueError):  # the reader reports it in its place
-            source = open_regular(path)
-            if source is None or (source.size() or 0) < _AHEAD_BYTES:
-                return None
-            name = self._compression
-            detected = (
-                Detected(name) if name != "auto" else detect_compression(source.peek(DETECT_SIZE))
-            )
-            compression = detected.compression
-            if compression and detected.sure:
-                inflater = ThreadedInflater(source, compression)
-                few = _ratio(source, compression) > _LARGE_RATIO
-                inflater.start(_FEW_WAITING if few else _WAITING)
-                return inflater
-            source.close()
-        return None
-
-
-def _ratio(source: FileSource, compression: Compression) -> float:
-    """How many times its size a file inflates to, by the end of its last gzip member; 0: unknown.
-    A hint: the file may be damaged, or have several members."""
-    size = source.size() or 0
-    if compression != "GZIP" or size < 4:
-        return 0
-    try:
-        return int.from_bytes(system.pread(source.fd, 4, size - 4), "little") / size
-    except OSError:  # the reader will report it
-        return 0

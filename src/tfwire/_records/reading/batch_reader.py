@@ -22,10 +22,10 @@ from tfwire._base.native import address, lib, new_struct, objects
 from tfwire._base.shared_iterator import SharedIterator
 from tfwire._base.text import printable
 from tfwire._records.files.byte_sources import Source
-from tfwire._records.files.inflate_ahead import FilesAhead
 from tfwire._records.files.paths import Path, is_path
 from tfwire._records.files.urls import ObjectPath, is_url
 from tfwire._records.reading.damage import RecordPosition, SkippedRegions, TornTail, display_name
+from tfwire._records.reading.files_ahead import FilesAhead
 from tfwire._records.reading.native_batches import (
     record_numbers,
     record_position,
@@ -53,7 +53,7 @@ class BatchReader:
         options: How to read them.
         markers: Finds half-published sets of files, to warn about them; None: no warning.
         num_threads: How many threads read a plain file, the caller's included, and how many
-            compressed files of a list are inflated at a time.
+            compressed files of a list are read at a time.
         records_ahead: Threads that read plain files for several readers, one after the other.
             Whoever has made them ends them.
         inputs: The files, as ``input_paths`` gives them, instead of paths.
@@ -82,11 +82,12 @@ class BatchReader:
         self.path: Path | None = None
         self.warn: Callable[[str], None] = warn
         self._options = options
+        self._position = self._start = as_position("start", start)
         self._paths = input_paths(paths, storage_options) if inputs is None else inputs
         self._ahead = inputs if isinstance(inputs, FilesAhead) else None
         # A generator may wait until the file before was read.
         if num_threads > 1 and self._options.compression and isinstance(paths, (list, tuple)):
-            self._ahead = FilesAhead(list(self._paths), self._options.compression, num_threads)
+            self._ahead = FilesAhead(list(self._paths), options, num_threads, self._start)
             self._paths = self._ahead
         self._own_ahead = RecordsAhead(options, num_threads) if num_threads > 1 else None
         self._records_ahead = records_ahead or self._own_ahead
@@ -96,7 +97,6 @@ class BatchReader:
         self._source: Source | None = None  # the open file's, set before the file is opened
         self._interrupted = False
         self._num_opened = 0
-        self._position = self._start = as_position("start", start)
         self._tail: TornTail | None = None
         self._skipped = SkippedRegions()
         self._receipt = Receipt()  # of the files before the current one
@@ -159,11 +159,11 @@ class BatchReader:
         self._opened = path
         self._look_for_marker(path)
         start, self._start = self._start, RecordPosition()
-        inflater = None if self._ahead is None else self._ahead.take()
-        self._source = source = open_source(path) if inflater is None else inflater.source
+        ahead = None if self._ahead is None or start != RecordPosition() else self._ahead.current
+        self._source = source = open_source(path) if ahead is None else ahead.source
         if self._interrupted:
             source.interrupt()
-        self._file = RecordFile(source, self._options, start, inflater, self._records_ahead)
+        self._file = RecordFile(source, self._options, start, ahead or self._records_ahead)
         self.path = self._file.path
         return self._file
 
@@ -179,8 +179,14 @@ class BatchReader:
 
     @property
     def at_hand(self) -> bool:
-        """Whether the next records can be read without waiting: they are in a regular file."""
-        return self._file is None or self._file.at_hand
+        """Whether the next records can be read without waiting: they are in a regular file, or were
+        read ahead."""
+        return self._file is None or self._file.is_ready
+
+    @property
+    def parcel(self) -> Any:
+        """The ``tfw_parcel *`` that has the last batch, and nothing else; None: there is none."""
+        return None if self._file is None else self._file.parcel
 
     @property
     def num_skipped(self) -> int:

@@ -218,17 +218,22 @@ class NativePipeline:
         if place.file != self._pushed:
             self._pushed = None
 
-    def push(self, batch: Any, file: int) -> bool:
+    def push(self, batch: Any, file: int, parcel: Any = None) -> bool:
         """Records that somebody else has read and verified follow those before a Stop, or the end.
 
         Args:
             batch: A ``tfw_batch *``.
             file: The number of their file.
+            parcel: The ``tfw_parcel *`` that has them alone, to be emptied; None: there is none.
 
         Returns:
             False: there is no space; call ``next`` first.
         """
-        status = self._check(lib.tfw_pipeline_push(self._native, batch, file, self._error))
+        if parcel is None:
+            status = lib.tfw_pipeline_push(self._native, batch, file, self._error)
+        else:
+            status = lib.tfw_pipeline_push_parcel(self._native, parcel, file, self._error)
+        self._check(status)
         if status == lib.TFW_OK:
             self._pushed = file
         return bool(status != lib.TFW_NEED_SPACE)

@@ -28,6 +28,7 @@ from tfwire._records.reading.damage import (
     torn_tail,
 )
 from tfwire._records.reading.duplicates import DuplicateFilter
+from tfwire._records.reading.files_ahead import FileAhead
 from tfwire._records.reading.native_batches import (
     position_after,
     record_numbers,
@@ -48,8 +49,8 @@ class RecordFile:
         source: Its bytes; this object closes it.
         options: How to read it.
         start: Where to begin.
-        inflater: It inflates the source already; None: that has not begun. This object closes it.
-        ahead: Reads it as far as it is plain and undamaged; None: the native reader does.
+        ahead: Reads it as far as it is undamaged: what is plain from ``start`` on, what is
+            compressed from the beginning. None: the native reader does.
 
     Raises:
         DataLossError: No record begins at ``start``.
@@ -68,12 +69,11 @@ class RecordFile:
         source: Source,
         options: ReadOptions,
         start: RecordPosition = _BEGINNING,
-        inflater: ThreadedInflater | None = None,
-        ahead: RecordsAhead | None = None,
+        ahead: FileAhead | RecordsAhead | None = None,
     ) -> None:
         self.path = source.path
         self._input = source
-        self._source: Source | ThreadedInflater = inflater or source
+        self._source: Source | ThreadedInflater = source
         self._error = new_error()
         self._room = ffi.new("uint8_t **"), ffi.new("size_t *")
         self._num_bytes = ffi.new("uint64_t *")
@@ -86,7 +86,8 @@ class RecordFile:
         self._resumed = False  # after damage that ended the native reader's input
         self._went_back = 0  # bytes, to a member within what was inflated before
         self._duplicates: DuplicateFilter | None = None
-        self._ahead: RecordsAhead | None = None  # set while it replaces the native reader
+        # Set while it replaces the native reader; for a FileAhead also if it has reached the end.
+        self._ahead: FileAhead | RecordsAhead | None = None
         self._num_skipped: int | None = 0  # skipped regions of the native reader; None: unknown
         self._cut = False  # True if a truncated compressed stream was treated as ended
         self._stream_regions = SkippedRegions()
@@ -97,15 +98,15 @@ class RecordFile:
                 source.check_ends()
             auto = options.compression == "auto"
             self.compression: Compression
-            if inflater is not None:
-                self.compression = inflater.name
+            if isinstance(ahead, FileAhead):
+                self.compression = ahead.compression
             elif options.compression == "auto":
                 self.compression = _detected(source, options, start)
             else:
                 self.compression = options.compression
             self._reading = Reading(self.path, self.compression, auto)
             if self.compression:
-                self._source = inflater or ThreadedInflater(source, self.compression)
+                self._source = ThreadedInflater(source, self.compression)
                 if options.on_corrupt == "skip":
                     self._duplicates = DuplicateFilter()
             self.at_hand: bool = getattr(source, "regular", False)
@@ -118,7 +119,9 @@ class RecordFile:
         except BaseException:
             self._source.close()
             raise
-        if ahead is not None and not self._fed and not options.flags & lib.TFW_CORRECT:
+        if isinstance(ahead, FileAhead):
+            self._ahead = ahead
+        elif ahead is not None and not self._fed and not options.flags & lib.TFW_CORRECT:
             assert self.path is not None
             ahead.begin(self.path, self.position)
             self._ahead = ahead
@@ -186,10 +189,14 @@ class RecordFile:
 
     def next(self, max_records: int, batch: Any) -> bool:
         """Fills a ``tfw_batch *`` with the next records; False at the end of the file."""
-        if self._left is not None and self._left.count:
+        if self._next_ahead(max_records, batch):
+            self.position = position_after(batch)
+        elif self._is_whole:
+            return False
+        elif self._left is not None and self._left.count:
             batch[0] = split(self._left, max_records or self._left.count)[0]
             self.position = position_after(batch)
-        elif not self._next_ahead(max_records, batch):
+        else:
             reader, error = self._reader, self._error
             self._num_skipped = None
             if not self._fed and self.position != self._native_position:
@@ -208,13 +215,44 @@ class RecordFile:
 
     def _next_ahead(self, max_records: int, batch: Any) -> bool:
         """As ``next``; False: the native reader goes on, which finds the end of the file, too."""
-        if self._ahead is None:
+        ahead = self._ahead
+        if ahead is None:
             return False
-        if not self._ahead.next(max_records, batch):
+        if ahead.next(max_records, batch):
+            return True
+        if not self._is_whole:
             self._ahead = None
-            return False
-        self.position = position_after(batch)
-        return True
+            if isinstance(ahead, FileAhead):
+                self._read_again()
+        return False
+
+    @property
+    def _is_whole(self) -> bool:
+        """Whether a compressed file was read ahead to its end."""
+        return isinstance(self._ahead, FileAhead) and self._ahead.is_whole
+
+    def _read_again(self) -> None:
+        """Reads a compressed file from its beginning up to where reading it ahead has ended."""
+        tally, self.tally = self.tally, None
+        end, self.position = self.position, _BEGINNING
+        try:
+            if end != _BEGINNING:
+                self._go_to(end)
+        except BaseException:
+            self.position = end
+            raise
+        finally:
+            self.tally = tally
+
+    @property
+    def is_ready(self) -> bool:
+        """Whether the next records can be read without waiting."""
+        return self._ahead.is_ready if isinstance(self._ahead, FileAhead) else self.at_hand
+
+    @property
+    def parcel(self) -> Any:
+        """The ``tfw_parcel *`` that has the last batch, and nothing else; None: there is none."""
+        return self._ahead.parcel if isinstance(self._ahead, FileAhead) else None
 
     def _go_on(self, status: int) -> bool:
         """Does what the native reader asks for, or raises the damage it found; False at the end."""
@@ -251,6 +289,8 @@ class RecordFile:
         if bytes were left out or read twice, or reading did not start at the beginning."""
         if self.tally is None or self.skipped() or self._start != _BEGINNING:
             return None
+        if isinstance(self._ahead, FileAhead):
+            return self._ahead.crc32c
         if isinstance(self._source, ThreadedInflater):
             return self._source.crc32c
         return self.tally.file_crc32c
