@@ -54,15 +54,16 @@ static void limits_are_those_of_scans(void) {
 
 /* Thousands of records at a time, and a long one: more than is kept. */
 static void parcels_grow_and_are_used_again(void) {
-    const size_t sizes[] = {0, 6000000, 100};
+    const size_t sizes[] = {1000000, 0, 6000000, 100};
     tfw_parcel *parcels[2];
     for (size_t i = 0; i < 2; i++) {
         CHECK_EQ(TFW_OK, tfw_parcel_create(0, 0, &parcels[i], NULL));
     }
     for (size_t i = 0; i < COUNT(sizes); i++) {
         file f = {0};
-        uint8_t *data = calloc(sizes[i] + 1, 1);
+        uint8_t *data = malloc(sizes[i] + 1);
         tfw_batch batch, rest;
+        memset(data, 0xaa, sizes[i] + 1);
         for (size_t k = 0; k < (sizes[i] < 1000 ? 2000 : 2); k++) {
             file_append_record(&f, data, sizes[i]);
         }
@@ -76,6 +77,8 @@ static void parcels_grow_and_are_used_again(void) {
         CHECK_EQ(TFW_OK, tfw_parcel_begin(parcels[1], parcels[0], NULL));
         CHECK_EQ(TFW_OK, tfw_parcel_add(parcels[1], f.data + 3, f.len - 3, &rest, NULL));
         CHECK(rest.count == f.count && rest.first_record == f.count && rest.offset == f.len);
+        const tfw_span last = rest.spans[f.count - 1];
+        CHECK(last.offset == f.len - sizes[i] - 4 && last.length == sizes[i]);
         free(data);
         free(f.data);
     }

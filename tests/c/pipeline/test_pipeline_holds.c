@@ -2,6 +2,7 @@
 /* Columns that are held: they stay as they are, alone, and come back from anywhere. */
 #include "pipeline.h"
 #include "race.h"
+#include "pipeline/pool.h"
 #ifndef _WIN32
 #include "fork.h"
 #endif
@@ -121,6 +122,31 @@ static void refused(void) {
     fileset_free(&set);
 }
 
+/* Of all that is held at a time, a pool keeps only so much for the next blocks. */
+static void a_pool_keeps_few_spares(void) {
+    fileset set = one_set(false);
+    table t = table_new(false);
+    tfw_pipeline *p = pipeline_of(&set, &parse_3, &t, 1, 100);
+    static tfw_hold *holds[MOST_HOLDS];
+    tfw_column c;
+    tfw_chunk *chunk;
+    size_t count = 0;
+    const tfwi_pool *pool = NULL;
+    while (tfw_pipeline_next(p, -1, &chunk, NULL) == TFW_OK) {
+        CHECK_EQ(TFW_OK, tfw_chunk_hold(chunk, false, 1, &c, &holds[count++], NULL));
+        pool = chunk->pieces.of[0].block->pool;
+        tfw_chunk_release(chunk);
+    }
+    CHECK(pool != NULL && count > 4 * pool->most_spares && pool->spares[0][1].count == 0);
+    for (size_t i = 0; i < count; i++) {
+        tfw_hold_release(holds[i]);
+    }
+    CHECK_EQ(pool->most_spares, pool->spares[0][1].count);
+    tfw_pipeline_free(p);
+    table_free(&t);
+    fileset_free(&set);
+}
+
 /* ---- From anywhere -------------------------------------------------------------------------- */
 
 enum { SLOTS = 16 };
@@ -229,6 +255,7 @@ static void a_forked_child_keeps_them(void) {
 int main(void) {
     RUN(held_columns_stay);
     RUN(refused);
+    RUN(a_pool_keeps_few_spares);
     RUN(held_columns_come_back_from_any_thread);
 #ifndef _WIN32
     RUN(a_forked_child_keeps_them);

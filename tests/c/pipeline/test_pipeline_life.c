@@ -395,6 +395,41 @@ static void files_that_grow(void) {
     table_free(&t);
 }
 
+/* The least that a file can grow by: a record without a payload. */
+static void files_that_grow_by_an_empty_record(void) {
+    const wanted w = {.mode = TFW_PIPELINE_SPANS};
+    odd_source(-1, -1);
+    for (uint32_t threads = 1; threads < 4; threads++) {
+        fileset set = {0};
+        file f = file_of_examples(1, 20, false);
+        const size_t before = f.len;
+        tfw_chunk *chunk;
+        uint64_t records = 0;
+        file_append_record(&f, NULL, 0);
+        CHECK_EQ(before + 16, f.len);
+        f.len = before;
+        fileset_add(&set, f);
+        tfw_pipeline *p = pipeline_of(&set, &w, NULL, threads, 100);
+        for (int status = TFW_OK; status == TFW_OK;) {
+            status = tfw_pipeline_next(p, -1, &chunk, NULL);
+            CHECK_EQ(records < 21 ? TFW_OK : TFW_END, status);
+            if (status == TFW_OK) {
+                tfw_chunk_info info = {.size = sizeof info};
+                tfw_chunk_get(chunk, &info);
+                records += info.records;
+                tfw_chunk_release(chunk);
+            }
+            if (set.files[0].len == before) { /* the others have room for a few ranges */
+                set.files[0].len += 16;
+                fileset_write(&set, 0);
+            }
+        }
+        CHECK_EQ(21, records);
+        tfw_pipeline_free(p);
+        fileset_free(&set);
+    }
+}
+
 /* ---- Arguments ------------------------------------------------------------------------------ */
 
 static void seek_only_leads_on_from_an_error(void) {
@@ -436,6 +471,7 @@ int main(void) {
     RUN(headers_that_lie_take_no_memory);
     RUN(files_that_change);
     RUN(files_that_grow);
+    RUN(files_that_grow_by_an_empty_record);
     RUN(seek_only_leads_on_from_an_error);
     return check_report("life of pipelines");
 }

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What may be pushed and what may not, where a seek goes on in it, very long records, and pushes
- * without memory. */
+/* What may be pushed and what may not, when a seek goes on and where in it, very long records, and
+ * pushes without memory. */
 #include "pipeline.h"
 
 static const wanted keeping = {.batch_size = 7, .flags = TFW_PIPELINE_KEEP_REST};
@@ -157,6 +157,41 @@ static void pushing_begins_where_reading_stopped(void) {
     fileset_free(&set);
 }
 
+/* What was read before the damage is to be taken first. A batch that the damage before it had
+ * interrupted is a chunk of its own. */
+static void no_seek_before_what_was_read_is_taken(void) {
+    enum { DAMAGED = 10, DAMAGED_TOO = 19 };
+    const wanted w = {.batch_size = 3, .flags = TFW_PIPELINE_KEEP_REST};
+    fileset set = {0};
+    table t = table_new(false);
+    tfw_chunk *chunk;
+    fileset_add(&set, file_of_examples(1, 30, false));
+    file *f = &set.files[0];
+    f->data[file_begin(f, DAMAGED)] ^= 1;
+    f->data[file_begin(f, DAMAGED_TOO)] ^= 1;
+    fileset_write(&set, 0);
+    tfw_pipeline *p = pipeline_of(&set, &w, &t, 1, 0);
+    const tfw_place after = {0, DAMAGED + 1, f->ends[DAMAGED]};
+    const tfw_place after_both = {0, DAMAGED_TOO + 1, f->ends[DAMAGED_TOO]};
+    CHECK_EQ(TFW_OK, tfw_pipeline_next(p, -1, &chunk, NULL));
+    tfw_chunk_release(chunk);
+    CHECK_EQ(TFW_E_LENGTH_CRC, tfw_pipeline_next(p, -1, &chunk, NULL));
+    CHECK_EQ(TFW_OK, tfw_pipeline_seek(p, &after, NULL));
+    for (uint64_t rows = 3; rows < 7; rows += 3) {
+        tfw_chunk_info info = {.size = sizeof info};
+        CHECK_EQ(TFW_OK, tfw_pipeline_next(p, -1, &chunk, NULL));
+        tfw_chunk_get(chunk, &info);
+        CHECK_EQ(rows, info.records);
+        tfw_chunk_release(chunk);
+        CHECK_EQ(rows == 3 ? TFW_E_ARGUMENT : TFW_OK, tfw_pipeline_seek(p, &after_both, NULL));
+    }
+    CHECK_EQ(TFW_OK, tfw_pipeline_next(p, -1, &chunk, NULL));
+    tfw_chunk_release(chunk);
+    tfw_pipeline_free(p);
+    table_free(&t);
+    fileset_free(&set);
+}
+
 /* Ranges of what is pushed end when they are full, and threads start then: those of short records,
  * of such that fill one each, and of such whose memory is not kept. */
 static void long_records_are_pushed(void) {
@@ -199,6 +234,78 @@ static void long_records_are_pushed(void) {
         free(text);
         free(f.data);
     }
+    table_free(&t);
+}
+
+/* Numbers say what is left out, and so do offsets: either is a gap. */
+static void gaps_between_numbers_and_between_offsets(void) {
+    fileset none = {0};
+    table t = table_new(false);
+    const file good = file_of_examples(1, 3, false), wrong = file_with_misfits(3, 1, 1);
+    for (uint32_t threads = 1; threads < 4; threads++) {
+        for (uint64_t number = 1; number < 4; number++) { /* of the record that does not fit */
+            for (size_t between = 0; between < 20; between += 19) { /* bytes that are left out */
+                file f = {0};
+                file_append(&f, good.data, good.ends[0]);
+                file_append(&f, good.data, between);
+                const size_t begin = f.len;
+                file_append(&f, wrong.data, wrong.len);
+                const tfw_span spans[] = {{TFW_HEADER_SIZE, good.ends[0] - 16},
+                                          {begin + TFW_HEADER_SIZE, wrong.len - 16}};
+                const uint64_t numbers[] = {0, number};
+                const tfw_batch batch = {.size = sizeof batch, .data = f.data, .data_len = f.len,
+                                         .spans = spans, .count = 2, .numbers = numbers};
+                tfw_pipeline *p = pipeline_of(&none, &keeping, &t, threads, 500);
+                tfw_place at, next;
+                tfw_chunk *chunk;
+                CHECK_EQ(TFW_OK, tfw_pipeline_push(p, &batch, 0, NULL));
+                CHECK_EQ(TFW_E_KIND, tfw_pipeline_next(p, -1, &chunk, NULL));
+                tfw_pipeline_stopped(p, &at, &next);
+                CHECK(at.record == number && at.offset == begin);
+                CHECK(next.record == number + 1 && next.offset == f.len);
+                tfw_pipeline_free(p);
+                free(f.data);
+            }
+        }
+    }
+    free(good.data);
+    free(wrong.data);
+    table_free(&t);
+}
+
+/* Of records whose payloads nobody has verified, the checksums in the file count for the hash, and
+ * their bytes for that of the file. */
+static void unverified_records_add_up(void) {
+    const wanted w = {.batch_size = 1,
+                      .flags = TFW_PIPELINE_TALLY | TFW_PIPELINE_NO_DATA_CRC};
+    enum { LEN = 5000 };
+    static const uint8_t text[LEN];
+    fileset none = {0};
+    table t = table_new(false);
+    file f = {0};
+    for (int64_t k = 0; k < 3; k++) {
+        const blob message =
+            EXAMPLE(entry("n", INTS(k)), entry("s", field(1, field(1, raw(text, LEN)))));
+        file_append_record(&f, message.data, message.len);
+        blobs_free();
+    }
+    f.data[f.ends[1] - 1] ^= 1; /* of the footer */
+    f.data[f.ends[1] - 1000] ^= 1;
+    tfw_tally expected = {0}, verified = {0}, found;
+    CHECK_EQ(TFW_OK, tfw_tally_block(&expected, f.data, f.len, TFW_NO_DATA_CRC, NULL));
+    CHECK_EQ(TFW_OK, tfw_tally_block(&verified, f.data, f.len, 0, NULL));
+    CHECK(memcmp(&expected, &verified, sizeof expected) != 0);
+    for (uint32_t threads = 1; threads < 4; threads++) {
+        tfw_pipeline *p = pipeline_of(&none, &w, &t, threads, 0);
+        for (uint64_t k = 0; k < 3; k++) {
+            CHECK_EQ(TFW_OK, push_one(p, &f, k, k, 0));
+            CHECK_EQ(k + 1, k + take_rows(p));
+        }
+        tfw_pipeline_tally(p, &found);
+        CHECK(memcmp(&expected, &found, sizeof found) == 0);
+        tfw_pipeline_free(p);
+    }
+    free(f.data);
     table_free(&t);
 }
 
@@ -280,7 +387,10 @@ int main(void) {
     RUN(pushing_only_goes_on);
     RUN(a_seek_finds_what_was_pushed);
     RUN(pushing_begins_where_reading_stopped);
+    RUN(no_seek_before_what_was_read_is_taken);
     RUN(long_records_are_pushed);
+    RUN(gaps_between_numbers_and_between_offsets);
+    RUN(unverified_records_add_up);
     RUN(misfits_without_memory);
     RUN(without_memory);
     return check_report("the edges of what is pushed");
