@@ -661,6 +661,8 @@ typedef struct tfw_input {
     const uint8_t *presence; /* enum tfw_presence per record, or NULL: all present; feature
                                 lists: TFW_KINDLESS holds for every step */
     uint64_t cell_count;     /* entries of splits less one; feature lists: steps of all records */
+    const uint8_t *step_presence; /* feature lists: TFW_PRESENT or TFW_KINDLESS per step, or NULL:
+                                     all present */
 } tfw_input;
 
 /* Encodes records [first, first + count) as Examples, features in the order of inputs, each
@@ -713,10 +715,35 @@ TFW_API int tfw_import_schema(tfw_import *import, size_t *out_columns, tfw_error
 /* The name of a column, also of one that was refused. */
 TFW_API const char *tfw_import_name(const tfw_import *import, size_t column);
 
+/* The value of a key in a column's metadata: *out_len bytes, not terminated, as long as the import
+ * lives; NULL: there is none. TFW_E_ARGUMENT: metadata that is not as the interface says.
+ * REQUIRES: the schema was read. */
+TFW_API int tfw_import_metadata(const tfw_import *import, size_t column, const char *key,
+                                const char **out_value, size_t *out_len, tfw_error *error);
+
+/* The lists of a column at one depth: list i has the lists of the next depth, or the values, from
+ * splits[i] to splits[i + 1]. Those that are null have none. */
+typedef struct tfw_level {
+    const int64_t *splits;   /* count + 1, from 0 */
+    const uint8_t *presence; /* enum tfw_presence of each, or NULL: all present */
+    uint64_t count;
+} tfw_level;
+
+/* Keeps the lengths of all lists of a column, to be called between the schema and the first
+ * records. Only such a column may have lists in lists. Lists that are null in the lists of a record
+ * are TFW_KINDLESS: a column of steps. */
+TFW_API int tfw_import_nest(tfw_import *import, size_t column, tfw_error *error);
+
+/* The levels of such a column, from the records to the values, for the inputs that
+ * tfw_import_next gave last. *out_count is 0 if the column has no lists. */
+TFW_API void tfw_import_levels(const tfw_import *import, size_t column,
+                               const tfw_level **out_levels, size_t *out_count);
+
 /* Makes the inputs of the next records of a batch: at least one, and as many as can be converted
  * with room bytes of memory. The inputs live until the next call. Numbers of the right type are
  * used in place. Null is an absent feature.
- * TFW_END: there are none left. TFW_E_UNSUPPORTED: null in a list, or a row that is null.
+ * TFW_END: there are none left. TFW_E_UNSUPPORTED: null in a list, a row that is null, or a column
+ * of lists in lists whose lengths are not kept (fixed sizes are no lengths).
  * TFW_E_ARGUMENT: a value outside of int64, or a struct that is not as the interface says. Both:
  * error->feature is the column, error->record the record in the table. TFW_E_IO: as before. After a
  * failure there is no next call.

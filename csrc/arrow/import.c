@@ -14,10 +14,11 @@ struct tfw_import {
     struct ArrowArray batch;
     tfwi_type *columns; /* NULL until the schema is known */
     tfw_input *inputs;
-    size_t count;     /* of columns */
-    uint64_t before;  /* records of the batches before this one */
-    uint64_t at;      /* the next record of this one */
-    uint64_t records; /* how many to try next, by the memory that earlier ones took */
+    tfw_level **levels; /* of columns that may be nested; NULL: of none */
+    size_t count;       /* of columns */
+    uint64_t before;    /* records of the batches before this one */
+    uint64_t at;        /* the next record of this one */
+    uint64_t records;   /* how many to try next, by the memory that earlier ones took */
     tfwi_arena arena;
     bool is_column; /* the arrays are those of the only column */
     bool stream_failed;
@@ -76,6 +77,10 @@ void tfw_import_free(tfw_import *import) {
     RELEASE(&import->schema);
     RELEASE(&import->stream);
     tfwi_arena_free(&import->arena);
+    for (size_t i = 0; import->levels != NULL && i < import->count; i++) {
+        tfw_free(import->levels[i]);
+    }
+    tfw_free(import->levels);
     tfw_free(import->columns);
     tfw_free(import->inputs);
     tfw_free(import);
@@ -211,6 +216,67 @@ const char *tfw_import_name(const tfw_import *import, size_t column) {
     return name != NULL ? name : "";
 }
 
+/* ---- Columns with lists in lists ------------------------------------------------------------ */
+
+int tfw_import_nest(tfw_import *import, size_t column, tfw_error *error) {
+    if (column >= import->count) {
+        return tfwi_fail(error, TFW_E_ARGUMENT, "there is no such column");
+    }
+    if (import->levels == NULL) {
+        import->levels = tfwi_calloc(import->count, sizeof *import->levels);
+    }
+    if (import->levels != NULL && import->levels[column] == NULL) {
+        import->levels[column] = tfwi_calloc(TFWI_MAX_LISTS, sizeof **import->levels);
+    }
+    return import->levels != NULL && import->levels[column] != NULL
+               ? TFW_OK
+               : tfwi_fail(error, TFW_E_MEMORY, "no memory for the lists of a column");
+}
+
+void tfw_import_levels(const tfw_import *import, size_t column, const tfw_level **out_levels,
+                       size_t *out_count) {
+    const bool is_kept = import->levels != NULL && column < import->count &&
+                         import->levels[column] != NULL;
+    *out_levels = is_kept ? import->levels[column] : NULL;
+    *out_count = is_kept ? import->columns[column].depth : 0;
+}
+
+/* The next length, or the number of pairs; negative: it is not valid. */
+static int32_t take_length(const char **at) {
+    int32_t length;
+    memcpy(&length, *at, sizeof length);
+    *at += sizeof length;
+    return length;
+}
+
+int tfw_import_metadata(const tfw_import *import, size_t column, const char *key,
+                        const char **out_value, size_t *out_len, tfw_error *error) {
+    *out_value = NULL;
+    *out_len = 0;
+    if (column >= import->count) {
+        return tfwi_fail(error, TFW_E_ARGUMENT, "there is no such column");
+    }
+    const struct ArrowSchema *schema = &import->schema;
+    const char *at = (import->is_column ? schema : schema->children[column])->metadata;
+    const int32_t pairs = at != NULL ? take_length(&at) : 0;
+    for (int32_t i = 0; i < pairs; i++) {
+        const int32_t key_len = take_length(&at);
+        const char *found = at;
+        const int32_t value_len = key_len < 0 ? -1 : (at += key_len, take_length(&at));
+        if (value_len < 0) {
+            return tfwi_fail(error, TFW_E_ARGUMENT, "metadata of a length below zero");
+        }
+        if ((size_t)key_len == strlen(key) && memcmp(found, key, (size_t)key_len) == 0) {
+            *out_value = at;
+            *out_len = (size_t)value_len;
+            return TFW_OK;
+        }
+        at += value_len;
+    }
+    return pairs >= 0 ? TFW_OK
+                      : tfwi_fail(error, TFW_E_ARGUMENT, "metadata of a length below zero");
+}
+
 /* Makes the inputs of that many records. TFW_NEED_SPACE: they take more memory than allowed. */
 static int import_columns(tfw_import *import, uint64_t records, uint64_t room, tfw_error *error) {
     tfwi_arena_begin(&import->arena, room);
@@ -218,8 +284,9 @@ static int import_columns(tfw_import *import, uint64_t records, uint64_t room, t
     const uint64_t first = import->at + (import->is_column ? 0 : (uint64_t)batch->offset);
     for (size_t i = 0; i < import->count; i++) {
         const struct ArrowArray *array = import->is_column ? batch : batch->children[i];
+        tfw_level *levels = import->levels != NULL ? import->levels[i] : NULL;
         int status = tfwi_import_column(array, &import->columns[i], first, records, &import->arena,
-                                        &import->inputs[i], error);
+                                        &import->inputs[i], levels, error);
         if (status < 0) {
             TFWI_SET(error, feature, (int32_t)i);
             if (error != NULL && error->record >= 0) {

@@ -110,7 +110,7 @@ static int import_values(tfwi_column *c, const struct ArrowArray *array) {
     if (c->type->value == TFWI_VALUE_NULLS && c->type->index == TFWI_VALUE_NULLS) {
         return import_nulls(c);
     }
-    int status = tfwi_note_nulls(c, array, c->type->depth);
+    int status = tfwi_note_nulls(c, array);
     if (status == TFW_OK && c->type->index != TFWI_VALUE_NULLS) {
         status = tfwi_enter_dictionary(c, array);
         array = array->dictionary;
@@ -135,14 +135,22 @@ static void finish_import_column(const tfwi_column *c) {
 }
 
 int tfwi_import_column(const struct ArrowArray *array, const tfwi_type *type, uint64_t first,
-                       uint64_t records, tfwi_arena *arena, tfw_input *out, tfw_error *error) {
-    tfwi_column c = {.type = type, .arena = arena, .out = out, .error = error,
+                       uint64_t records, tfwi_arena *arena, tfw_input *out, tfw_level *levels,
+                       tfw_error *error) {
+    tfwi_column c = {.type = type, .arena = arena, .out = out, .error = error, .levels = levels,
                      .cells = {.records = records, .begin = first, .total = records, .count = 1}};
     *out = (tfw_input){.name = type->name, .name_len = strlen(type->name)};
-    for (size_t depth = 0; depth < type->depth; depth++) {
-        int status = tfwi_note_nulls(&c, array, depth);
+    if (levels == NULL && tfwi_is_nested(type)) {
+        return tfwi_fail(error, TFW_E_UNSUPPORTED,
+                         "lists in lists, whose lengths no feature holds");
+    }
+    for (; c.depth < type->depth; c.depth++) {
+        if (levels != NULL) {
+            levels[c.depth] = (tfw_level){0};
+        }
+        int status = tfwi_note_nulls(&c, array);
         if (status == TFW_OK) {
-            status = tfwi_enter_list(&c, array, &type->lists[depth]);
+            status = tfwi_enter_list(&c, array, &type->lists[c.depth]);
         }
         if (status != TFW_OK) {
             return status;
@@ -152,6 +160,9 @@ int tfwi_import_column(const struct ArrowArray *array, const tfwi_type *type, ui
     int status = import_values(&c, array);
     if (status == TFW_OK) {
         finish_import_column(&c);
+    }
+    if (levels != NULL && type->depth != 0) {
+        levels[0].presence = c.presence;
     }
     return status;
 }

@@ -79,8 +79,31 @@ static uint64_t find_null(const void *of, const tfwi_cells *cells, uint64_t from
     return from;
 }
 
-int tfwi_note_nulls(tfwi_column *c, const struct ArrowArray *array, size_t depth) {
-    if (depth != 0) {
+/* The lists of records that are null, as steps without a kind. */
+static int note_null_steps(tfwi_column *c, const struct ArrowArray *array) {
+    const uint8_t *bits = tfwi_bitmap(array);
+    if (bits == NULL) {
+        return TFW_OK;
+    }
+    uint8_t *presence = tfwi_arena_take(c->arena, c->cells.total, 1);
+    if (presence == NULL) {
+        return tfwi_no_memory(c);
+    }
+    for (uint64_t i = 0; i < c->cells.total; i++) {
+        const int64_t at = c->cells.take != NULL ? c->cells.take[i]
+                                                 : (int64_t)(c->cells.begin + i);
+        const bool is_null = at < 0 || !tfwi_bit(bits, (uint64_t)array->offset + (uint64_t)at);
+        presence[i] = is_null ? TFW_KINDLESS : TFW_PRESENT;
+    }
+    c->levels[1].presence = presence;
+    return TFW_OK;
+}
+
+int tfwi_note_nulls(tfwi_column *c, const struct ArrowArray *array) {
+    if (c->depth == 1 && c->levels != NULL && c->type->depth > 1) {
+        return note_null_steps(c, array);
+    }
+    if (c->depth != 0) {
         return tfwi_refuse(c, find_null, array, TFW_E_UNSUPPORTED,
                            "a null inside a list; leave it out or fill it");
     }
@@ -105,6 +128,10 @@ int tfwi_note_nulls(tfwi_column *c, const struct ArrowArray *array, size_t depth
 static int compose(tfwi_column *c, const int64_t *inner, tfwi_cells *next) {
     const tfwi_cells *cells = &c->cells;
     next->splits = inner;
+    if (c->levels != NULL) {
+        c->levels[c->depth].splits = inner;
+        c->levels[c->depth].count = cells->total;
+    }
     if (cells->splits == NULL && cells->count == 1) {
         return TFW_OK;
     }
@@ -119,8 +146,29 @@ static int compose(tfwi_column *c, const int64_t *inner, tfwi_cells *next) {
     return TFW_OK;
 }
 
+/* The level of lists of one size. */
+static int note_fixed_level(tfwi_column *c, uint64_t size) {
+    const uint64_t count = c->cells.total;
+    int64_t *splits = tfwi_arena_take(c->arena, count + 1, sizeof *splits);
+    if (splits == NULL) {
+        return tfwi_no_memory(c);
+    }
+    for (uint64_t i = 0; i <= count; i++) {
+        splits[i] = (int64_t)(i * size);
+    }
+    c->levels[c->depth].splits = splits;
+    c->levels[c->depth].count = count;
+    return TFW_OK;
+}
+
 static int enter_fixed(tfwi_column *c, const struct ArrowArray *array, uint64_t size) {
     tfwi_cells *cells = &c->cells;
+    if (c->levels != NULL) {
+        int status = note_fixed_level(c, size);
+        if (status != TFW_OK) {
+            return status;
+        }
+    }
     if (cells->splits != NULL) {
         int64_t *splits = tfwi_arena_take(c->arena, cells->records + 1, sizeof *splits);
         if (splits == NULL) {
@@ -243,7 +291,8 @@ static int expand(tfwi_column *c, const struct ArrowArray *array, const tfwi_lis
 }
 
 int tfwi_enter_list(tfwi_column *c, const struct ArrowArray *array, const tfwi_list_type *list) {
-    if (c->cells.take != NULL || list->kind >= TFWI_LIST_VIEW_32) {
+    const bool is_kept = c->levels != NULL && tfwi_has_nulls(array); /* null may hide elements */
+    if (c->cells.take != NULL || list->kind >= TFWI_LIST_VIEW_32 || is_kept) {
         return expand(c, array, list);
     }
     if (list->kind == TFWI_LIST_FIXED) {

@@ -62,6 +62,9 @@ typedef struct tfwi_type {
  * a valid type. */
 int tfwi_read_type(const struct ArrowSchema *schema, tfwi_type *out, tfw_error *error);
 
+/* Whether a list is in a list and has a length of its own: no feature says how long it was. */
+bool tfwi_is_nested(const tfwi_type *type);
+
 /* Checks that an array and its children are of a type and have at least that many elements, as far
  * as that can be known without reading the buffers. */
 int tfwi_check_array(const struct ArrowArray *array, const tfwi_type *type, int64_t elements,
@@ -109,16 +112,19 @@ typedef struct tfwi_column {
     tfwi_arena *arena;
     tfwi_cells cells;
     uint8_t *presence; /* per record, or NULL */
+    tfw_level *levels; /* what becomes of the lists at each depth; NULL: not asked for */
+    size_t depth;      /* of the array */
     tfw_input *out;
     tfw_error *error;
 } tfwi_column;
 
 /* All of these return a status. TFW_NEED_SPACE: conversions take more than the arena's room. */
 
-/* Makes the input of the records [first, first + records) of an array that was checked. On failure
- * error->record counts from first. */
+/* Makes the input of the records [first, first + records) of an array that was checked, and the
+ * levels of its lists, unless levels is NULL. On failure error->record counts from first. */
 int tfwi_import_column(const struct ArrowArray *array, const tfwi_type *type, uint64_t first,
-                       uint64_t records, tfwi_arena *arena, tfw_input *out, tfw_error *error);
+                       uint64_t records, tfwi_arena *arena, tfw_input *out, tfw_level *levels,
+                       tfw_error *error);
 
 /* From a list to its elements. */
 int tfwi_enter_list(tfwi_column *c, const struct ArrowArray *array, const tfwi_list_type *list);
@@ -130,8 +136,9 @@ int tfwi_enter_dictionary(tfwi_column *c, const struct ArrowArray *array);
 int tfwi_import_numbers(tfwi_column *c, const struct ArrowArray *array);
 int tfwi_import_strings(tfwi_column *c, const struct ArrowArray *array);
 
-/* Marks records without a value, where depth is 0, as absent; refuses null elsewhere. */
-int tfwi_note_nulls(tfwi_column *c, const struct ArrowArray *array, size_t depth);
+/* Marks records without a value, at the depth 0, as absent, and steps without a kind; refuses null
+ * elsewhere. */
+int tfwi_note_nulls(tfwi_column *c, const struct ArrowArray *array);
 
 /* The first bad position from one on; total: there is none. */
 typedef uint64_t tfwi_finder(const void *of, const tfwi_cells *cells, uint64_t from);

@@ -127,6 +127,14 @@ int tfwi_read_type(const struct ArrowSchema *schema, tfwi_type *out, tfw_error *
     return tfwi_fail(error, TFW_E_ARGUMENT, "a column without a type");
 }
 
+bool tfwi_is_nested(const tfwi_type *type) {
+    bool nested = false;
+    for (size_t i = 1; i < type->depth; i++) {
+        nested = nested || type->lists[i].kind != TFWI_LIST_FIXED;
+    }
+    return nested;
+}
+
 /* ---- Arrays --------------------------------------------------------------------------------- */
 
 /* How many buffers, and children, an array of some type has. */

@@ -126,7 +126,14 @@ static int put_steps(const tfwi_writer *writer, tfwi_plan *p, uint64_t record, i
     }
     tfwi_output inner = {out->at + p->entry.guess, out->end - p->entry.max_size};
     for (uint64_t cell = steps.begin; cell < steps.end; cell++) {
-        int status = put_feature(writer, &p->step, &p->in, cell, presence, &inner);
+        int of_step = presence;
+        if (TFWI_UNLIKELY(p->in.step_presence != NULL) && presence == TFW_PRESENT) {
+            of_step = *(const volatile uint8_t *)(p->in.step_presence + cell);
+            if (of_step != TFW_PRESENT && of_step != TFW_KINDLESS) {
+                return TFW_E_ARGUMENT;
+            }
+        }
+        int status = put_feature(writer, &p->step, &p->in, cell, of_step, &inner);
         if (status != TFW_OK) {
             return status;
         }

@@ -118,32 +118,14 @@ static int add_scalars(tfwi_rows *r, PyObject *list, Py_ssize_t size, tfwi_item 
     return TFW_OK;
 }
 
-/* Reads a list or tuple of scalars, or of such lists of one length. */
+/* Reads a list or tuple of scalars. */
 static int read_list(tfwi_rows *r, PyObject *list, tfwi_item *value) {
     if (Py_TYPE(list) == &PyList_Type && (list = HOLD_LIST(r, list)) == NULL) {
         return TFW_E_MEMORY;
     }
     const Py_ssize_t size = list_size(list);
     *value = (tfwi_item){.type = TFWI_ITEM_LIST, .a = r->tape.count};
-    if (size < 0) {
-        return TFWI_UNKNOWN;
-    }
-    const Py_ssize_t inner = size != 0 ? list_size(list_item(list, 0)) : -1;
-    if (inner < 0) {
-        return add_scalars(r, list, size, value);
-    }
-    for (Py_ssize_t i = 0; i < size; i++) {
-        PyObject *item = list_item(list, i);
-        if (Py_TYPE(item) == &PyList_Type && (item = HOLD_LIST(r, item)) == NULL) {
-            return TFW_E_MEMORY;
-        }
-        const int status = list_size(item) == inner ? add_scalars(r, item, inner, value)
-                                                    : TFWI_UNKNOWN;
-        if (status != TFW_OK) {
-            return status;
-        }
-    }
-    return TFW_OK;
+    return size < 0 ? TFWI_UNKNOWN : add_scalars(r, list, size, value);
 }
 
 /* (kind, bytes of an array; of strings: none). */

@@ -214,6 +214,7 @@ class TFRecordDatasink(Datasink):
         path: A folder that all workers see. It is made if it is missing.
         compression_type, options: Two words for one argument: None or "", "GZIP" or "ZLIB".
         min_rows_per_file: The fewest rows of a file, unless there are fewer in all.
+        features: How lists in lists are written, as for ``encode_columns``.
 
     Raises:
         ValueError, TypeError: An argument is not valid.
@@ -226,9 +227,10 @@ class TFRecordDatasink(Datasink):
         compression_type: CompressionType = None,
         min_rows_per_file: int | None = None,
         options: CompressionType = None,
+        features: TableFeatures | None = None,
     ) -> None:
         compression_type = either_word(compression_type, options)
-        self._files = StagedFiles(path, compression_type)
+        self._files = StagedFiles(path, compression_type, features)
         if min_rows_per_file is not None:
             min_rows_per_file = integer("min_rows_per_file", min_rows_per_file, 1)
         self._min_rows = min_rows_per_file
@@ -272,13 +274,15 @@ def write_tfrecord(
     compression_type: CompressionType = None,
     min_rows_per_file: int | None = None,
     options: CompressionType = None,
+    features: TableFeatures | None = None,
     **ray_options: object,
 ) -> None:
     """Writes a dataset of Ray Data as Examples. The files appear when all of them are written.
 
     Args:
         dataset: A ``ray.data.Dataset`` with columns that ``encode_columns`` takes.
-        path, compression_type, options, min_rows_per_file: As for :class:`TFRecordDatasink`.
+        path, compression_type, options, min_rows_per_file, features: As for \
+:class:`TFRecordDatasink`.
         ray_options: For ``Dataset.write_datasink``, for example ``concurrency=``.
 
     Raises:
@@ -288,6 +292,9 @@ def write_tfrecord(
     """
     compression_type = either_word(compression_type, options)
     sink = TFRecordDatasink(
-        path, compression_type=compression_type, min_rows_per_file=min_rows_per_file
+        path,
+        compression_type=compression_type,
+        min_rows_per_file=min_rows_per_file,
+        features=features,
     )
     dataset.write_datasink(sink, **ray_options)

@@ -75,6 +75,7 @@ _OPTIONS = {
     "partition_bytes",
     "strings",
     "storage_options",
+    "recordtype",
 }
 
 
@@ -92,6 +93,8 @@ class SparkSource(DataSource):
 
     Writing: ``mode("append")`` or ``mode("overwrite")`` to a folder that all workers see. Files get
     their names when all tasks have ended; the rows of a task that is tried again are there once.
+    Arrays of arrays are feature lists, a list for each step, with the option ``recordType``
+    "SequenceExample"; without it they are refused.
 
     Args:
         options: ``compression_type``, ``on_corrupt``, ``storage_options`` (JSON): as for
@@ -115,7 +118,7 @@ class SparkSource(DataSource):
         _translate(self._chosen)
         unknown = sorted(self._chosen.keys() - _OPTIONS)
         if unknown:
-            known = ", ".join(sorted(_OPTIONS - {"path", "paths"}))
+            known = ", ".join(sorted(_OPTIONS - {"path", "paths", "recordtype"}))
             raise ValueError(f"no option {quoted(unknown[0])}; there are {known}")
         choice("strings", self._chosen.get("strings", "auto"), ("auto", "string", "binary"))
 
@@ -143,7 +146,8 @@ class SparkSource(DataSource):
         path = self._chosen.get("path")
         if not path:
             raise ValueError("the folder to write is missing: save(path)")
-        return _Writer(path, self._chosen.get("compression_type"), overwrite)
+        features = _written_features(_arrow_schema(schema), self._chosen.get("recordtype"))
+        return _Writer(path, self._chosen.get("compression_type"), features, overwrite)
 
 
 def _translate(chosen: dict[str, str]) -> None:
@@ -161,7 +165,7 @@ def _translate(chosen: dict[str, str]) -> None:
             )
         if chosen.setdefault("compression_type", _CODECS[codec.lower()]) != _CODECS[codec.lower()]:
             raise ValueError("options codec and compression_type say different things; give one")
-    kind = chosen.pop("recordtype", "Example")
+    kind = chosen.get("recordtype", "Example")
     if kind not in ("Example", "SequenceExample"):
         raise ValueError(
             f"option recordType: {quoted(kind)} is not read or written here, Example and "
@@ -303,6 +307,25 @@ def _features(schema: pyarrow.Schema, *, complete: bool) -> Any:
     return (flat, lists) if lists else flat
 
 
+def _written_features(schema: pyarrow.Schema, record_type: str | None) -> Any:
+    """How columns are written: as SequenceExamples if it is said; None: as Examples.
+
+    Raises:
+        TypeError: Arrays of arrays that no Example holds.
+    """
+    if record_type == "SequenceExample":
+        found = _features(schema, complete=False)
+        return found if isinstance(found, tuple) else (found, {})
+    for field in schema:
+        if _depth(field.type) > 1:
+            raise TypeError(
+                f"column {quoted(field.name)}: lists in lists, whose lengths no feature holds; "
+                'option("recordType", "SequenceExample") writes a list for each step, '
+                "functions.flatten one list"
+            )
+    return None
+
+
 # ---- Reading ------------------------------------------------------------------------------------
 
 
@@ -419,8 +442,8 @@ class _Written(WriterCommitMessage):
 class _Writer(DataSourceArrowWriter):
     """Writes a file per task, and gives them their names at the end."""
 
-    def __init__(self, path: str, compression_type: Any, overwrite: bool) -> None:
-        self._files = StagedFiles(_without_scheme(path), compression_type)
+    def __init__(self, path: str, compression_type: Any, features: Any, overwrite: bool) -> None:
+        self._files = StagedFiles(_without_scheme(path), compression_type, features)
         self._overwrite = overwrite
         self._files.make()  # on the driver: a task that outlives its job must not make them again
 

@@ -229,7 +229,7 @@ def test_offsets_and_splits_that_go_around():
 def test_a_ragged_tensor_that_is_its_own_values():
     ragged = tfw.RaggedTensor(np.arange(1), np.array([0, 1]))
     ragged.values = ragged
-    with pytest.raises(ValueError, match="deep"):
+    with pytest.raises(ValueError, match="lists in lists"):
         tfw.encode_columns({"r": ragged})
 
 

@@ -68,7 +68,6 @@ LIBRARY = {
     ),
     "encode_example": lambda s: tfw.decode_example(example(s))["x"],
     "encode_example array": lambda s: tfw.decode_example(example(objects(s)))["x"],
-    "encode_example nested": lambda s: tfw.decode_example(example([s]))["x"],
     "encode_columns": lambda s: [
         tfw.decode_example(message)["x"][0] for message in tfw.encode_columns({"x": s})
     ],

@@ -70,13 +70,6 @@ def test_lists_of_every_type(kind):
             assert expected(values) == rows_of(one((kind, inner), values, before))
 
 
-@pytest.mark.parametrize("outer", LISTS)
-@pytest.mark.parametrize("inner", LISTS)
-def test_lists_of_lists_are_flattened(outer, inner):
-    values = [[[1, 2], [3, 4]], None, [[5, 6], [7, 8]]]
-    assert expected(values) == rows_of(one((outer, (inner, "i")), values, 2))
-
-
 @pytest.mark.parametrize("index", [format for format in NUMBERS if format not in "efg"])
 def test_dictionaries_of_every_index(index):
     for values in ("u", "Z", "vu", "l", "s", "g", "b"):
@@ -134,6 +127,7 @@ def any_column(random, count):
         format = ("dictionary", random.choice("cCiL"), format)
 
     kinds = random.choices(LISTS, k=random.randrange(4))
+    kinds[1:] = ["+w:2"] * len(kinds[1:])
     for kind in reversed(kinds):
         format = (kind, format)
 
@@ -205,7 +199,7 @@ def test_null_inside_a_list(kind):
         with pytest.raises(TypeError, match="feature 'x': record 1: a null inside a list"):
             rows_of(table)
     with pytest.raises(TypeError, match="feature 'x': record 0: a null inside a list"):
-        rows_of(one((kind, ("+l", "i")), [[[1], None]]))
+        rows_of(one((kind, ("+w:2", "i")), [[[1, 2], None]]))
 
 
 put = setattr
@@ -431,11 +425,11 @@ def test_a_writer_that_fails_releases_the_table():
 
 
 def test_a_table_that_is_not_read_to_its_end_is_released():
-    from tfwire._examples.native_encoder import batches_of_table
+    from tfwire._examples.column_batches import batches_of_columns
 
     for steps in range(3):
         table = stream([1], [2], [3])
-        batches = batches_of_table(table, True, 100)
+        batches = batches_of_columns(table, None, True, 100)
         for _ in range(steps):
             next(batches)
         batches.close()

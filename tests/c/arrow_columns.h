@@ -50,6 +50,7 @@ typedef struct imported {
 } imported;
 
 static bool import_as_column; /* the column alone, with all of its records, not in a table */
+static bool import_levels;    /* the lengths of its lists are kept */
 
 /* Imports one column, x, and the first records of it; the status of what came last. */
 static inline int import_one(imported *t, struct ArrowSchema *type, struct ArrowArray *array,
@@ -73,6 +74,9 @@ static inline int import_one(imported *t, struct ArrowSchema *type, struct Arrow
     if (status == TFW_OK) {
         CHECK_EQ(1, t->columns);
         CHECK(strcmp(import_as_column ? "" : "x", tfw_import_name(t->import, 0)) == 0);
+        status = import_levels ? tfw_import_nest(t->import, 0, &t->error) : TFW_OK;
+    }
+    if (status == TFW_OK) {
         status = tfw_import_next(t->import, room, &t->inputs, &t->records, &t->error);
     }
     CHECK_EQ(schemas, released_schemas);

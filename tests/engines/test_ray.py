@@ -6,6 +6,7 @@ from types import SimpleNamespace
 
 import pyarrow as pa
 import pytest
+import ray
 
 import tfwire as tfw
 from helpers.reading import damage
@@ -202,6 +203,20 @@ def test_a_dataset_goes_to_files_and_back(workers, path, tmp_path):
     with tfw.read_records(files, receipt=True) as after:
         list(after)
     assert after.receipt == before.receipt
+
+
+def test_lists_in_lists_are_written_as_it_is_said(workers, tmp_path):
+    features = (None, {"s": tfw.VarLenFeature(tfw.int64)})
+    dataset = ray.data.from_items([{"i": i, "s": [[i], [i, 2]]} for i in range(3)])
+    with pytest.raises(Exception, match=r"lists in lists, .* features="):
+        write_tfrecord(dataset, tmp_path / "refused")
+    write_tfrecord(dataset, tmp_path / "out", features=features)
+    files = sorted((tmp_path / "out").iterdir())
+    found = [tfw.decode_sequence_example(record) for record in tfw.read_records(files)]
+    rows = sorted((context["i"].tolist(), [*map(list, lists["s"])]) for context, lists in found)
+    assert [([i], [[i], [i, 2]]) for i in range(3)] == rows
+    again = read_tfrecord([str(file) for file in files], features).take_all()
+    assert [[[i], [i, 2]] for i in range(3)] == sorted([*map(list, row["s"])] for row in again)
 
 
 def test_a_worker_that_is_killed_is_replaced(workers, path, tmp_path):

@@ -188,9 +188,10 @@ def test_damage_names_file_and_record(path):
     assert NUM_RECORDS - 3 <= len(rows) < NUM_RECORDS
 
 
-def writer(folder, overwrite=False, **options):
+def writer(folder, overwrite=False, schema=None, **options):
     options = {"path": str(folder), **options}
-    return pickle.loads(pickle.dumps(SparkSource(options).writer(None, overwrite)))
+    schema = schema or arrow(i=pa.int64())
+    return pickle.loads(pickle.dumps(SparkSource(options).writer(schema, overwrite)))
 
 
 def batch(*numbers):
@@ -218,6 +219,30 @@ def test_overwriting_removes_what_was_there_at_commit(tmp_path):
     assert [1] == numbers_of(tmp_path)[0]
     second.commit(messages)
     assert ([2], []) == numbers_of(tmp_path)
+
+
+STEPS = pa.list_(pa.large_list(pa.float32()))
+
+
+def test_arrays_of_arrays_are_steps_if_it_is_said(tmp_path):
+    schema = arrow(i=pa.int64(), s=STEPS)
+    with pytest.raises(TypeError, match=r"^column 's': lists in lists, .*\"recordType\""):
+        writer(tmp_path / "out", schema=schema)
+    sink = writer(tmp_path / "out", schema=schema, recordType="SequenceExample")
+    rows = [{"i": 1, "s": [[1.5], None, [2, 3]]}, {"i": None, "s": []}, {"i": 3, "s": None}]
+    sink.commit([sink.write([pa.RecordBatch.from_pylist(rows, schema)])])
+    (file,) = (tmp_path / "out").iterdir()
+    found = [tfw.decode_sequence_example(record) for record in tfw.read_records(file)]
+    assert [{"i": [1]}, {}, {"i": [3]}] == [{k: list(v) for k, v in c.items()} for c, _ in found]
+    steps = [{k: [list(step) for step in v] for k, v in lists.items()} for _, lists in found]
+    assert [{"s": [[1.5], [], [2, 3]]}, {"s": []}, {}] == steps
+    assert rows == read({"path": str(file)}, schema)
+
+
+def test_flat_rows_may_be_sequences(tmp_path):
+    sink = writer(tmp_path / "out", recordType="SequenceExample")
+    sink.commit([sink.write([batch(1, 2)])])
+    assert ([1, 2], []) == numbers_of(tmp_path / "out")
 
 
 def test_abort_leaves_nothing(tmp_path):

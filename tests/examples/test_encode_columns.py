@@ -60,12 +60,11 @@ TWO_STRINGS = Strings(np.frombuffer(b"xab", np.uint8), np.array([1, 1, 3]))
         ([[], []], [[], []]),
         ([1, [2, 3]], [1, [2, 3]]),
         ([np.arange(2), np.arange(3)], [[0, 1], [0, 1, 2]]),
-        ([[[1, 2], [3, 4]], [[5, 6]]], [[1, 2, 3, 4], [5, 6]]),
+        ([np.array([[1, 2], [3, 4]]), np.array([[5, 6]])], [[1, 2, 3, 4], [5, 6]]),
         (range(2), [0, 1]),
         (TWO_STRINGS, [b"", b"ab"]),
         (Ragged(np.array([1, 2, 3]), [0, 2, 3]), [[1, 2], [3]]),
         (Ragged(np.array([[1, 2], [3, 4]]), [0, 0, 2]), [np.empty(0, np.int64), [1, 2, 3, 4]]),
-        (Ragged(Ragged(np.array([1.5, 2, 3]), [0, 1, 1, 3]), [0, 2, 3]), [[1.5], [2.0, 3.0]]),
         (Ragged(TWO_STRINGS, [0, 2, 2]), [[b"", b"ab"], np.empty(0, "S1")]),
         (SimpleNamespace(numpy=lambda: np.array([1, 2])), [1, 2]),
     ],
@@ -121,8 +120,29 @@ def test_a_column_has_an_entry_per_record(column):
 def test_splits_that_do_not_fit_are_refused(splits):
     with pytest.raises(ValueError, match="feature 'x': row_splits"):
         encode_columns({"x": Ragged(np.arange(3), splits)})
-    with pytest.raises(ValueError, match="feature 'x': row_splits"):
-        encode_columns({"x": Ragged(Ragged(np.arange(3), [0, 1, 1, 3]), splits)})
+
+
+ROWS = RaggedTensor(RaggedTensor(np.array([1.5, 2, 3]), [0, 1, 1, 3]), [0, 2, 3])
+
+
+@pytest.mark.parametrize(
+    ("column", "record"),
+    [
+        ([[1], [[1], [2, 3]]], "record 1: "),
+        ([[1], [[1, 2], [3, 4]]], "record 1: "),
+        ([[[1]], None], "record 0: "),
+        (np.array([[1], [[2]]], object), "record 1: "),
+        ([[np.arange(2)]], "record 0: "),
+        (ROWS, ""),
+        (RaggedTensor(np.array([1, [2]], object), [0, 1, 2]), ""),
+    ],
+)
+def test_lists_in_lists_are_refused(column, record):
+    with pytest.raises(ValueError, match=f"^feature 'x': {record}lists in lists, .* features="):
+        encode_columns({"x": column})
+    steps = record.replace("record", "step")
+    with pytest.raises(ValueError, match=f"^feature 'x': {steps}lists in lists"):
+        encode_sequence_example(None, {"x": column})
 
 
 @pytest.mark.parametrize("offsets", [[0, 2, 1], [0, 4], [-1, 2]])

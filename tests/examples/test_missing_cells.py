@@ -51,7 +51,7 @@ COLUMNS = {
     "lists": ([[1], None, [], [2, 3]], [row(INT, 1), {}, row(INT), row(INT, 2, 3)]),
     "empty lists": ([[], None], [row(None), {}]),  # without a kind
     "arrays": ([None, np.arange(2), np.arange(0)], [{}, row(INT, 0, 1), row(INT)]),
-    "lists of lists": ([[[1], [2]], None], [row(INT, 1, 2), {}]),
+    "arrays of rank 2": ([np.array([[1], [2]]), None], [row(INT, 1, 2), {}]),
     "scalars and lists": ([1, None, [2, 3]], [row(INT, 1), {}, row(INT, 2, 3)]),
     "all": ([None, None], [{}, {}]),
     "times": ([1, np.datetime64("NaT", "s"), np.timedelta64("NaT", "s")], [row(INT, 1), {}, {}]),
@@ -145,14 +145,12 @@ def test_missing_values_stand_among_others():
 
 INSIDE = {
     "list": [[1], [2, None]],
-    "nested": [[[1]], [[None]]],
     "NaT": [["a"], [np.datetime64("NaT", "s")]],
     "objects": [[1], np.array([1, None], object)],
     "objects, rank 2": np.array([[1, 2], [3, None]], object),
     "masked": [[1], masked([1, 2], [0, 1])],
     "masked, rank 2": masked([[1, 2], [3, 4]], [[0, 0], [1, 1]]),
     "ragged": RaggedTensor(object_array(["a", "b", None]), [0, 2, 3]),
-    "rows of rows": RaggedTensor(RaggedTensor(masked([1, 2], [0, 1]), [0, 1, 1, 2]), [0, 2, 3]),
 }
 SAID = "a null inside a list; leave it out or fill it"
 

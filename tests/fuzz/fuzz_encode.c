@@ -79,6 +79,14 @@ static const uint8_t *make_presence(input *in, uint64_t records) {
     return presence;
 }
 
+static const uint8_t *make_step_presence(input *in, uint64_t steps) {
+    uint8_t *presence = fuzz_alloc((size_t)steps);
+    for (uint64_t i = 0; i < steps; i++) {
+        presence[i] = input_byte(in) % 4 != 0 ? TFW_PRESENT : TFW_KINDLESS;
+    }
+    return presence;
+}
+
 /* A name that no other column has: its number, and what may follow. */
 static const char *make_name(input *in, size_t number, bool is_long, uint64_t *out_len) {
     size_t len = is_long ? 1 + input_byte(in) : 1;
@@ -110,6 +118,9 @@ static tfw_input make_input(input *in, size_t number, uint64_t records, bool is_
     }
     make_values(&f, in, values, steady);
     f.presence = (choice & PRESENCE) != 0 ? make_presence(in, records) : NULL;
+    if (is_list && (choice & PRESENCE) != 0) {
+        f.step_presence = make_step_presence(in, cells);
+    }
     return f;
 }
 
@@ -128,6 +139,7 @@ static void source_free(source *s) {
         free((void *)(uintptr_t)s->in[i].splits);
         free((void *)(uintptr_t)s->in[i].steps);
         free((void *)(uintptr_t)s->in[i].presence);
+        free((void *)(uintptr_t)s->in[i].step_presence);
     }
 }
 
@@ -273,7 +285,8 @@ static void check_column(const tfw_input *f, uint64_t records, const tfw_column 
         for (uint64_t i = begin; i < end && check_failures == 0; i++, cell++) {
             uint64_t first = f->splits != NULL ? (uint64_t)f->splits[i] : i * f->count;
             uint64_t last = f->splits != NULL ? (uint64_t)f->splits[i + 1] : first + f->count;
-            uint64_t count = presence == TFW_PRESENT ? last - first : 0;
+            const bool of_step = f->step_presence == NULL || f->step_presence[i] == TFW_PRESENT;
+            uint64_t count = presence == TFW_PRESENT && of_step ? last - first : 0;
             CHECK_EQ(count, c->splits[cell + 1] - c->splits[cell]);
             if (check_failures == 0) {
                 check_values(f, first, count, c, (uint64_t)c->splits[cell]);

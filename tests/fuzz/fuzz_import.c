@@ -283,14 +283,39 @@ static void encode(messages *m, const tfw_input *input, uint64_t records) {
     m->records += (int64_t)records;
 }
 
+/* The lengths of all lists that lie under records, as far as these were imported before. */
+static void check_levels(tfw_import *import, const column *c, uint64_t before, uint64_t records) {
+    const tfw_level *levels;
+    size_t depth;
+    tfw_import_levels(import, 0, &levels, &depth);
+    CHECK_EQ(c->depth, depth);
+    CHECK(depth == 0 || levels[0].count == records);
+    for (uint64_t i = 0; i < records && depth != 0 && check_failures == 0; i++) {
+        int64_t begin = (int64_t)i, end = begin + 1; /* imported */
+        int64_t from = (int64_t)before + begin, to = from + 1;
+        for (size_t level = 0; level < depth; level++) {
+            const bool is_there = c->presence[before + i] == TFW_PRESENT;
+            begin = levels[level].splits[begin];
+            end = levels[level].splits[end];
+            from = c->splits[level][from];
+            to = c->splits[level][to];
+            CHECK_EQ(is_there ? to - from : 0, end - begin);
+        }
+    }
+}
+
 /* The status of the end. */
-static int import_all(messages *m, layout *l, int64_t records, size_t room, long fail) {
+static int import_all(messages *m, layout *l, const column *c, int64_t records, size_t room,
+                      long fail) {
     imported t;
     tfwi_test_fail_allocation = fail;
     int status = import_one(&t, &l->types[0], &l->arrays[0], records, room);
     while (status == TFW_OK) {
         long left = tfwi_test_fail_allocation;
         tfwi_test_fail_allocation = -1;
+        if (c != NULL) {
+            check_levels(t.import, c, (uint64_t)m->records, t.records);
+        }
         encode(m, t.inputs, t.records);
         tfwi_test_fail_allocation = left;
         status = tfw_import_next(t.import, room, &t.inputs, &t.records, &t.error);
@@ -309,6 +334,7 @@ static void run(input *in) {
     c.kind = 1 + (choice & 3) % 3;
     c.depth = choice >> 2 & MOST_DEPTH;
     import_as_column = (choice & 0x10) != 0;
+    import_levels = c.depth > 1 || (choice & 0x20) != 0;
     c.records = c.cells[0] = input_byte(in) % (MOST_RECORDS + 1);
     for (int64_t i = 0; i < c.records; i++) {
         c.presence[i] = input_byte(in) % 4 != 0 ? TFW_PRESENT : TFW_ABSENT;
@@ -324,12 +350,14 @@ static void run(input *in) {
     found.may_be_long = lies % 2 != 0;
     if (lies % 2 != 0) {
         lie(&l, in);
-        int status = import_all(&found, &l, c.records, (size_t)room * 8, lies % 8 == 7 ? 3 : -1);
+        int status = import_all(&found, &l, NULL, c.records, (size_t)room * 8,
+                                lies % 8 == 7 ? 3 : -1);
         CHECK(status != TFW_NEED_SPACE && status != TFW_E_IO);
     } else {
         tfw_input input = plain_input(&c, splits);
         encode(&plain, &input, (uint64_t)c.records);
-        int status = import_all(&found, &l, c.records, (size_t)room * 8, lies % 8 == 6 ? room : -1);
+        int status = import_all(&found, &l, import_levels ? &c : NULL, c.records,
+                                (size_t)room * 8, lies % 8 == 6 ? room : -1);
         CHECK(status == TFW_END || (status == TFW_E_MEMORY && lies % 8 == 6));
         CHECK(status != TFW_END || found.records == c.records);
         CHECK(status != TFW_END || found.len == plain.len);

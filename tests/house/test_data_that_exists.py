@@ -23,7 +23,9 @@ pytestmark = [pytest.mark.outside_c, pytest.mark.usefixtures("folder")]
 
 RECORDS = [b"one", b"two", b"three"]
 MAKERS = {}
-ELSEWHERE: dict[str, str] = {}  # the file in tests that reads the line of a row
+ELSEWHERE = {  # the file in tests that reads the line of a row
+    "SequenceExamples as Parquet": "neighbours/test_arrow_convert.py",
+}
 
 
 def layout(name):

@@ -33,7 +33,7 @@ _CONVERTING = {
     "a caller's values: the kind of dtype decides what becomes of them": {
         *("_base/arrays.py", "_base/strings.py", "_data/structure.py", "_examples/values.py"),
         *("_examples/encoder_inputs.py", "_examples/column_types.py", "_examples/tensor_protos.py"),
-        *("_examples/decode_raw.py", "_examples/missing.py"),
+        *("_examples/decode_raw.py", "_examples/missing.py", "_examples/nested.py"),
         *("_parsing/native_session.py", "_records/index/random_access.py"),
         *("compat/_constants.py", "compat/_tensor.py"),
     },

@@ -16,6 +16,7 @@ import pytest
 from hypothesis import given, settings, strategies as st
 
 import tfwire as tfw
+from helpers import layouts
 from helpers.command import output_of_python, tfwire_main
 from helpers.reading import damage
 
@@ -87,7 +88,7 @@ def test_tables_become_records_and_losses_are_named(ending: str) -> None:
             "wide": [0.1, 2.0],
             "flag": [True, None],
             "word": pa.array(["a", None]).dictionary_encode(),
-            "deep": [[[1], [2, 3]], [[4]]],
+            "pairs": pa.array([[[1, 2]], [[3, 4], [5, 6]]], pa.list_(pa.list_(pa.int64(), 2))),
         }
     )
     pq.write_table(table, "a.parquet")
@@ -96,12 +97,73 @@ def test_tables_become_records_and_losses_are_named(ending: str) -> None:
     assert report["lost"] == [
         "'wide': double is rounded to float",
         "'flag': bool becomes int64",
-        "'deep': lists of lists are flattened",
+        "'pairs': lists of one shape are flattened",
     ]
     first, second = map(tfw.decode_example, tfw.read_records("a.tfrecord"))
-    assert ([1, 2, 3], [b"a"], [1]) == (list(first["deep"]), first["word"], list(first["flag"]))
-    assert {"wide", "deep"} == set(second)
-    assert "'deep': expected numbers, strings" in refused(f"a.{ending}", "-o", "a.csv")
+    assert ([1, 2], [b"a"], [1]) == (list(first["pairs"]), first["word"], list(first["flag"]))
+    assert {"wide", "pairs"} == set(second)
+    assert "'pairs': expected numbers, strings" in refused(f"a.{ending}", "-o", "a.csv")
+
+
+NESTED = """
+feature { name: "##SEQUENCE##" type: STRUCT struct_domain {
+  feature { name: "deep" type: INT }
+} }
+"""
+
+
+@pytest.mark.parametrize("ending", ENDINGS)
+def test_a_schema_says_how_lists_in_lists_are_written(ending: str) -> None:
+    table = pa.table({"n": [1, 2], "deep": [[[1], [2, 3]], [[], None]]})
+    pq.write_table(table, "a.parquet")
+    pa.feather.write_feather(table, "a.arrow")
+    said = refused(f"a.{ending}", "-o", "a.tfrecord")
+    assert "'deep': lists in lists, whose lengths no feature holds; give --schema" in said
+    assert not os.path.exists("a.tfrecord")
+    Path("a.pbtxt").write_text(NESTED)
+    assert [] == run(f"a.{ending}", "-o", "a.tfrecord", "--schema", "a.pbtxt")["lost"]
+    found = [tfw.decode_sequence_example(record) for record in tfw.read_records("a.tfrecord")]
+    assert [{"n": [1]}, {"n": [2]}] == [{"n": list(context["n"])} for context, _ in found]
+    steps = [[list(step) for step in lists["deep"]] for _, lists in found]
+    assert [[[1], [2, 3]], [[], []]] == steps
+    run("a.tfrecord", "-o", f"b.{ending}")
+    assert table.to_pylist() == read(f"b.{ending}").to_pylist()
+
+
+STEPS = [
+    ({"n": 1, "s": "a"}, {"w": [[1], [2]], "x": [[0.5, 1], []], "t": [["a"], ["b", "c"]]}),
+    ({"n": 2}, {"w": [[3]], "x": [], "t": [[], ["d"]]}),
+    ({}, {"w": []}),
+]
+
+
+@pytest.mark.parametrize("ending", ENDINGS)
+def test_sequences_come_back(ending: str) -> None:
+    """By the metadata of the table: also through a library of Arrow's."""
+    tfw.write_records("a.tfrecord", [tfw.encode_sequence_example(*row) for row in STEPS])
+    run("a.tfrecord", "-o", f"a.{ending}")
+    run(f"a.{ending}", "-o", "b.tfrecord")
+    assert plain_sequences("a.tfrecord") == plain_sequences("b.tfrecord")
+    with tfw.TFRecordWriter("c.tfrecord") as writer:
+        writer.write_columns(read(f"a.{ending}"))
+    assert Path("b.tfrecord").read_bytes() == Path("c.tfrecord").read_bytes()
+
+
+def plain_sequences(path: str) -> list[Any]:
+    return [
+        (
+            {name: list(values) for name, values in context.items()},
+            {name: [list(step) for step in steps] for name, steps in lists.items()},
+        )
+        for context, lists in map(tfw.decode_sequence_example, tfw.read_records(path))
+    ]
+
+
+def test_a_file_of_sequences_reads_as_its_row_says() -> None:
+    tfw.write_records("a.tfrecord", [tfw.encode_sequence_example(*row) for row in STEPS])
+    run("a.tfrecord", "-o", "train.parquet")
+    records = layouts.read("SequenceExamples as Parquet", pyarrow=pa)  # with pyarrow.parquet
+    assert records == list(tfw.read_records("a.tfrecord"))
 
 
 @pytest.mark.parametrize("ending", ENDINGS)

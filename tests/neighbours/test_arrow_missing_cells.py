@@ -189,10 +189,12 @@ def test_a_missing_value_of_a_row(missing):
 
 
 def test_scalars_of_arrow_in_rows():
-    for value in (BIG, 1.5, True, "a", b"\xff", [BIG, 2], [["a"], ["b"]]):
+    for value in (BIG, 1.5, True, "a", b"\xff", [BIG, 2], ["a", "b"]):
         assert tfw.encode_example({"x": value}) == tfw.encode_example({"x": pa.scalar(value)})
     with pytest.raises(TypeError, match=r"feature 'x': .*found dict"):
         tfw.encode_example({"x": pa.scalar({"a": 1})})
+    with pytest.raises(ValueError, match=r"feature 'x': lists in lists"):
+        tfw.encode_example({"x": pa.scalar([["a"], ["b"]])})
 
 
 # ---- Nulls in lists -----------------------------------------------------------------------------
@@ -231,13 +233,14 @@ def test_arrays_as_values_of_rows():
         assert sequence == tfw.encode_sequence_example({}, {"x": array})
     for array in (pl.Series(["a", "b"]), pd.Series(["a", "b"]), pa.chunked_array([["a"], ["b"]])):
         assert tfw.encode_example({"x": ["a", "b"]}) == tfw.encode_example({"x": array})
-    for array in (pl.Series([[1], [2]]), pa.array([[1], [2]])):
-        assert tfw.encode_example({"x": [1, 2]}) == tfw.encode_example({"x": array})
+    rows, pairs = [[1, 2], [3, 4]], pa.list_(pa.int64(), 2)
+    for array in (pl.Series(rows, dtype=pl.Array(int, 2)), pa.array(rows, pairs)):
+        assert tfw.encode_example({"x": [1, 2, 3, 4]}) == tfw.encode_example({"x": array})
     for empty in (pl.Series([], dtype=pl.Int64), pa.array([], pa.int64()), pd.array([], "Int64")):
         expected = tfw.encode_example({"x": np.empty(0, np.int64)})
         assert expected == tfw.encode_example({"x": empty})
     for array in (pl.Series([[1], [2, 3]]), pa.array([[1], [2, 3]])):
-        with pytest.raises(ValueError, match="nested lists must agree in shape"):
+        with pytest.raises(ValueError, match="feature 'x': lists in lists"):
             tfw.encode_example({"x": array})
 
 

@@ -7,6 +7,7 @@ from itertools import pairwise
 import duckdb
 import nanoarrow as na
 import numpy as np
+import pandas as pd
 import polars as pl
 import pyarrow as pa
 import pytest
@@ -101,9 +102,8 @@ def test_lists_of_every_type_of_pyarrow(kind):
         for table, part in variants(pa.array(values, kind(type))):
             assert rows_expected({"x": part}) == rows_of(table)
     nested = [[[1, 2], [3, 4]], None, [[5, 6], [7, 8]]]
-    for inner in LISTS:
-        for table, values in variants(pa.array(nested, kind(inner(pa.int16())))):
-            assert rows_expected({"x": values}) == rows_of(table)
+    for table, values in variants(pa.array(nested, kind(LISTS[-1](pa.int16())))):
+        assert rows_expected({"x": values}) == rows_of(table)
 
 
 def test_extension_types_are_their_storage():
@@ -163,16 +163,35 @@ def arrays(draw):
     return pa.array(draw(st.lists(st.none() | values, min_size=30, max_size=30)), type)
 
 
+def nested_features(table):
+    """Partitions for the columns of lists in lists, and the numbers that these write."""
+    found, lengths = {}, {}
+    for name in table.column_names:
+        kind, depth = table.schema.field(name).type, 0
+        while hasattr(kind, "value_field"):
+            kind, depth = kind.value_type, depth + 1
+        is_integer = pa.types.is_integer(kind) or pa.types.is_boolean(kind)
+        dtype = "int64" if is_integer else "float32" if pa.types.is_floating(kind) else "string"
+        if depth == 2:
+            partition = tfw.RaggedFeature.RowLengths(name + "/lengths")
+            found[name] = tfw.RaggedFeature(dtype, None, [partition])
+            rows = table[name].to_pylist()
+            lengths[partition.key] = [row if row is None else [*map(len, row)] for row in rows]
+    return found, lengths
+
+
 @settings(deadline=None, suppress_health_check=list(HealthCheck))
 @given(arrays(), arrays(), st.lists(st.integers(0, 30), max_size=4), st.integers(1, 3))
 def test_any_table(one, other, cuts, num_threads):
     table = pa.table({"y": one, "x": other})
     ends = [0, *sorted(cuts), 30]
     table = pa.concat_tables([table.slice(a, b - a) for a, b in pairwise(ends)])
-    found = rows_of(table, num_threads=num_threads)
-    assert rows_expected({"x": other.to_pylist(), "y": one.to_pylist()}) == found
-    column = tfw.encode_columns(table, bytes_as="column", num_threads=num_threads)
-    assert tfw.encode_columns(table) == column.to_list()
+    features, lengths = nested_features(table)
+    options = {"num_threads": num_threads, "features": features or None}
+    found = rows_of(table, **options)
+    assert rows_expected({"x": other.to_pylist(), "y": one.to_pylist(), **lengths}) == found
+    column = tfw.encode_columns(table, bytes_as="column", **options)
+    assert tfw.encode_columns(table, features=features or None) == column.to_list()
 
 
 def test_a_reader_is_read_batch_by_batch(tmp_path):
@@ -223,12 +242,42 @@ def test_polars():
         "ls": [["a", "b" * 20], [], None],
     }
     frame = pl.DataFrame(columns)
-    rows = rows_expected(columns)
-    assert rows == rows_of(frame)
-    assert rows[1:] == rows_of(frame.slice(1))
-    assert rows * 2 == rows_of(pl.concat([frame, frame], rechunk=False))
-    assert [] == rows_of(frame.clear())
-    assert rows == rows_of(frame.lazy().collect())
+    features, lengths = nested_features(frame.to_arrow())
+    rows = rows_expected({**columns, **lengths})
+    said = {"features": features}
+    assert ["ll"] == list(features)
+    assert rows == rows_of(frame, **said)
+    assert rows == rows_of({name: frame[name] for name in columns}, **said)
+    assert rows[1:] == rows_of(frame.slice(1), **said)
+    assert rows * 2 == rows_of(pl.concat([frame, frame], rechunk=False), **said)
+    assert [] == rows_of(frame.clear(), **said)
+    assert rows == rows_of(frame.lazy().collect(), **said)
+
+
+REFUSED_FORMS = {
+    "polars": pl.DataFrame,
+    "pyarrow": pa.table,
+    "pandas": pd.DataFrame,
+    "pandas by Arrow": lambda columns: pa.table(columns).to_pandas(types_mapper=pd.ArrowDtype),
+    "columns of polars": lambda columns: {"x": pl.Series(columns["x"])},
+    "columns of pyarrow": lambda columns: {"x": pa.chunked_array([columns["x"]])},
+    "lists": dict,
+}
+
+
+@pytest.mark.parametrize("form", REFUSED_FORMS)
+def test_lists_in_lists_are_refused_unless_it_is_said_how_they_are_written(form):
+    columns = {"x": [[[1], [2, 3]], [[]], None, [[4]]]}
+    made = REFUSED_FORMS[form](columns)
+    with pytest.raises(
+        (TypeError, ValueError), match=r"^feature 'x': .*lists in lists.* features="
+    ):
+        tfw.encode_columns(made)
+    features = {"x": tfw.RaggedFeature("int64", None, [tfw.RaggedFeature.RowSplits("s")])}
+    steps = (None, {"x": tfw.VarLenFeature("int64")})
+    for spec in (features, steps):
+        expected = tfw.encode_columns(columns, features=spec)
+        assert expected == tfw.encode_columns(REFUSED_FORMS[form](columns), features=spec)
 
 
 def test_types_of_polars():

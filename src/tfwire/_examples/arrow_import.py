@@ -14,10 +14,15 @@ from typing import Any
 import numpy as np
 
 from tfwire._base.arrays import to_splits
-from tfwire._base.native import check, ffi, lib, new_error, text
+from tfwire._base.native import borrow, check, ffi, lib, new_error, text
 from tfwire._base.text import quoted
 from tfwire._examples.inputs import Input
 from tfwire._examples.missing import classes_of
+
+LISTS_IN_LISTS = (
+    "lists in lists, whose lengths no feature holds; give arrays of one shape, columns with "
+    "features= (write_columns, encode_columns), or steps (encode_sequence_example)"
+)
 
 Array = np.ndarray[Any, Any]
 _NO_LIMIT = 1 << 62
@@ -78,6 +83,35 @@ class ArrowImport:
                 yield found[0], num_records[0], self._import
         ffi.release(self._import)
 
+    def nest(self, column: int) -> None:
+        """Keeps the lengths of a column's lists, before its first batch. It may have lists in
+        lists."""
+        check(lib.tfw_import_nest(self._import, column, self._error), self._error)
+
+    def levels(self, column: int) -> tuple[list[Array], list[Array | None]]:
+        """The lists of such a column in the last batch, and as long as it: the row splits of each
+        level, from the records to the values; and ``tfw_presence`` of the entries of each level and
+        of the values, None where all are present."""
+        found, count = ffi.new("tfw_level **"), ffi.new("size_t *")
+        lib.tfw_import_levels(self._import, column, found, count)
+        levels, marks = [], []
+        for level in found[0][0 : count[0]]:
+            levels.append(borrow(level.splits, level.count + 1, np.int64))
+            is_marked = level.presence != ffi.NULL
+            marks.append(borrow(level.presence, level.count, np.uint8) if is_marked else None)
+        return levels, [*marks, None]
+
+    def metadata(self, column: int, key: bytes) -> bytes | None:
+        """What a column's metadata says; None: nothing.
+
+        Raises:
+            ValueError: It is not as Arrow says.
+        """
+        value, size = ffi.new("char **"), ffi.new("size_t *")
+        arguments = self._import, column, key, value, size, self._error
+        check(lib.tfw_import_metadata(*arguments), self._error)
+        return None if value[0] == ffi.NULL else bytes(ffi.buffer(value[0], size[0]))
+
     def _name(self, column: int) -> bytes:
         name: bytes = ffi.string(lib.tfw_import_name(self._import, column))
         return name
@@ -92,6 +126,8 @@ class ArrowImport:
         if status == lib.TFW_E_MEMORY:
             raise MemoryError(text(self._error.text))
         message = text(self._error.text)
+        if LISTS_IN_LISTS.startswith(message):
+            message = LISTS_IN_LISTS
         if self._error.record >= 0:
             message = f"record {self._error.record}: {message}"
         if self._column is not None:
@@ -138,6 +174,18 @@ def arrow_column(value: Any, shown: str) -> tuple[Input, int]:
     if (presence == lib.TFW_PRESENT).all():
         column = column._replace(presence=None)
     return column, len(presence)
+
+
+def values_of_input(given: Any) -> tuple[Array, Array | None]:
+    """The values of a ``tfw_input``, or its strings' bytes and offsets, as long as its memory."""
+    kind: int = given.kind
+    dtype = _DTYPES[kind]
+    values = borrow(given.values, given.byte_count // np.dtype(dtype).itemsize, dtype)
+    if kind != lib.TFW_BYTES:
+        return values, None
+    if not given.value_count:
+        return values, np.zeros(1, np.int64)
+    return values, borrow(given.offsets, given.value_count + 1, np.int64)
 
 
 def _copied(given: Any, count: int) -> Input:

@@ -6,8 +6,16 @@ import operator
 from collections.abc import Callable, Generator, Iterator
 from typing import Any
 
+import numpy as np
+
+from tfwire._base.arrays import joined_ranges
 from tfwire._base.native import call, create, ffi, lib, new_error, new_struct
-from tfwire._examples.native_encoder import EncodedBlock, NativeInputs, raise_encoding_error
+from tfwire._examples.native_encoder import (
+    FRAME_ROOM,
+    EncodedBlock,
+    NativeInputs,
+    raise_encoding_error,
+)
 from tfwire._examples.parallel_encoder import block_of_chunk, chunk_info
 
 # Bytes of a part, as far as _DEALT_BYTES allow for all files: opening a file to write takes as long
@@ -115,6 +123,20 @@ class DealingEncoder:
         if status < 0:
             raise_encoding_error(status, error, features)
         return stop
+
+
+def dealt_block(block: EncodedBlock, num_files: int) -> list[EncodedBlock | None]:
+    """The parts of all files, of a block that is records of a file."""
+    parts: list[EncodedBlock | None] = []
+    spans = block.spans.astype(np.int64)
+    begins, sizes = spans[:, 0] - FRAME_ROOM[0], spans[:, 1] + sum(FRAME_ROOM)
+    for number in range(num_files):
+        where, splits = joined_ranges(begins[number::num_files], sizes[number::num_files])
+        memory = block.memory[where]
+        lengths = block.spans[number::num_files, 1]
+        chosen = np.stack([splits[:-1].astype(np.uint64) + np.uint64(FRAME_ROOM[0]), lengths], 1)
+        parts.append(EncodedBlock(memory, len(memory), chosen) if len(chosen) else None)
+    return parts
 
 
 def _by_caller(count: int, function: Callable[[int], None]) -> None:

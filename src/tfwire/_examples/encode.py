@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Generator, Iterable, Mapping
 from contextlib import closing
+from itertools import chain
 from typing import TYPE_CHECKING, Any, Literal, overload
 
 import numpy as np
@@ -17,21 +18,19 @@ from tfwire._base.aliases import (
     Row,
     SupportsArrow,
     SupportsNumpy,
+    TableFeatures,
 )
 from tfwire._base.arguments import boolean, check_type, choice, integer
-from tfwire._examples.arrow_import import is_arrow
+from tfwire._examples.column_batches import Batches, batches_of_columns
 from tfwire._examples.column_types import BytesColumn
-from tfwire._examples.dealing_encoder import DealingEncoder, ForEach
+from tfwire._examples.dealing_encoder import DealingEncoder, ForEach, dealt_block
 from tfwire._examples.encode_rows import RowEncoder, WriterRows as WriterRows, encode_row
-from tfwire._examples.encoder_inputs import inputs_from_columns, inputs_from_lists, inputs_from_rows
+from tfwire._examples.encoder_inputs import inputs_from_lists, inputs_from_rows
 from tfwire._examples.kinds import Agree, KindMemory
-from tfwire._examples.missing import columns_of_frame
 from tfwire._examples.native_encoder import (
     FRAME_ROOM,
     NO_ROOM,
     EncodedBlock,
-    NativeInputs,
-    batches_of_table,
     encode_blocks,
     encode_whole,
     framed_blocks,
@@ -58,11 +57,11 @@ def encode_example(row: Row, *, sort_keys: bool = True) -> bytes:
     """Encodes one record as a serialized ``tf.train.Example``.
 
     bool and ints become an int64_list, floats (and ints among floats) a float_list, str and bytes
-    a bytes_list. Arrays and nested lists are flattened row by row. ``[]`` becomes a Feature without
-    a kind, an empty array an empty list of its kind. A value that is missing (None, pandas' NA and
-    NaT, a null of Arrow) is a feature that the record does not have. Feature messages, objects with
-    a ``numpy()`` method, scalars and arrays of Arrow, and anything else that numpy takes as an
-    array are accepted too.
+    a bytes_list. Arrays are flattened row by row. ``[]`` becomes a Feature without a kind, an empty
+    array an empty list of its kind. A value that is missing (None, pandas' NA and NaT, a null of
+    Arrow) is a feature that the record does not have. Feature messages, objects with a ``numpy()``
+    method, scalars and arrays of Arrow, and anything else that numpy takes as an array are accepted
+    too.
 
     Args:
         row: A mapping of feature names (str, or bytes for names that are not UTF-8) to values.
@@ -75,7 +74,8 @@ def encode_example(row: Row, *, sort_keys: bool = True) -> bytes:
     Raises:
         TypeError: A value of a type that no feature holds (complex, datetime, dict, ...), or a
             value that is missing inside a list.
-        ValueError: An integer outside of int64, or ragged nested lists.
+        ValueError: An integer outside of int64, or lists in lists, whose lengths would be lost:
+            see ``features`` of ``encode_columns``, and ``encode_sequence_example``.
 
     Example:
         >>> encode_example({"label": 3})
@@ -129,6 +129,7 @@ def encode_examples(
 def encode_columns(
     columns: Row | SupportsArrow,
     *,
+    features: TableFeatures | None = None,
     sort_keys: bool = True,
     bytes_as: Literal["object"] = "object",
     num_threads: int = 1,
@@ -139,6 +140,7 @@ def encode_columns(
 def encode_columns(
     columns: Row | SupportsArrow,
     *,
+    features: TableFeatures | None = None,
     sort_keys: bool = True,
     bytes_as: Literal["column"],
     num_threads: int = 1,
@@ -148,6 +150,7 @@ def encode_columns(
 def encode_columns(
     columns: Row | SupportsArrow,
     *,
+    features: TableFeatures | None = None,
     sort_keys: bool = True,
     bytes_as: BytesAs = "object",
     num_threads: int = 1,
@@ -163,6 +166,11 @@ def encode_columns(
             ``__arrow_c_array__``: polars, pyarrow, DuckDB) of numbers, bools, strings,
             dictionaries, and lists of these. What is missing (None, null, NA, NaT, masked) is an
             absent feature; NaN is a value among numbers.
+        features: The specification that reads the records. Columns that it names may have lists in
+            lists: those of a RaggedFeature are written with its partitions, and with feature lists
+            (an InferredSchema, or a pair of specifications, of the context and of the lists)
+            records are SequenceExamples. Other columns are written as without it. None: what the
+            metadata of a table says, which ``tfwire.arrow`` writes.
         sort_keys: Write features in the order of their names' bytes.
         bytes_as: "object" for a list of bytes; "column" for a BytesColumn, which needs no Python
             object per record.
@@ -175,8 +183,9 @@ def encode_columns(
 
     Raises:
         TypeError: As encode_example; of a table, also a column of timestamps, decimals or others
-            that no feature holds, and null in a list.
-        ValueError: As encode_example, or the columns differ in length, or two have one name.
+            that no feature holds, lists in lists without ``features``, and null in a list.
+        ValueError: As encode_example, or the columns differ in length, or two have one name, or
+            they are not as ``features`` says; the message names column and record.
         OSError, MemoryError: The stream of a table failed.
 
     Example:
@@ -187,14 +196,11 @@ def encode_columns(
     sort_keys = boolean("sort_keys", sort_keys)
     num_threads = integer("num_threads", num_threads, 1)
     if bytes_as == "column":
-        with closing(_batches(columns, sort_keys, _NO_LIMIT)) as batches:
+        with closing(batches_of_columns(columns, features, sort_keys, _NO_LIMIT)) as batches:
             return _whole(batches, num_threads)
-    with closing(_blocks(columns, sort_keys, NO_ROOM, num_threads)) as blocks:
+    with closing(_blocks(columns, features, sort_keys, NO_ROOM, num_threads)) as blocks:
         return strings_of_blocks(blocks)
 
-
-Batches = Generator[tuple[NativeInputs, int], None, None]
-"""Inputs, valid until the next ones, and the number of their records."""
 
 # Bytes of memory that a table's conversions take at a time. What one thread converts should be in
 # the cache when it is encoded; of what several threads encode, each needs some blocks.
@@ -203,29 +209,9 @@ _PARALLEL_TABLE_ROOM = 1 << 26
 _NO_LIMIT = 1 << 62
 
 
-def _batches(columns: Any, sort_keys: bool, room: int, agree: Agree | None = None) -> Batches:
-    """Columns as the encoder's inputs: in one batch, or the batches of a table.
-
-    Raises:
-        TypeError, ValueError: As encode_columns; of a table now only what its schema shows.
-    """
-    columns = columns_of_frame(columns)
-    if is_arrow(columns):
-        batches = batches_of_table(columns, sort_keys, room)
-    else:
-        inputs, num_records = inputs_from_columns(columns, sort_keys)
-        batches = (batch for batch in [(native_inputs(inputs), num_records)])
-    return batches if agree is None else _agreeing(batches, agree)
-
-
-def _agreeing(batches: Batches, agree: Agree) -> Batches:
-    with closing(batches):
-        for features, num_records in batches:
-            yield agree(features, num_records), num_records
-
-
 def _blocks(
     columns: Any,
+    features: Any,
     sort_keys: bool,
     room: tuple[int, int],
     num_threads: int,
@@ -234,7 +220,7 @@ def _blocks(
     """Encodes columns. A block is valid until the next one is asked for; it is framed if it has a
     tally. Closing this generator ends its threads."""
     table_room = _TABLE_ROOM if num_threads == 1 else _PARALLEL_TABLE_ROOM
-    batches = _batches(columns, sort_keys, table_room, agree)
+    batches = batches_of_columns(columns, features, sort_keys, table_room, agree)
     return _blocks_of(batches, room, ParallelEncoder(num_threads, room), num_threads == 1)
 
 
@@ -244,7 +230,7 @@ def _blocks_of(
     with closing(encoder), closing(batches):
         for features, num_records in batches:
             if is_alone or are_few(features, num_records):
-                yield from encode_blocks(features, None, num_records, room)
+                yield from encode_blocks(features, num_records, room)
             else:
                 with closing(encoder.blocks(features, num_records)) as blocks:
                     yield from blocks
@@ -293,14 +279,17 @@ def encode_sequence_example(
     sort_keys = boolean("sort_keys", sort_keys)
     features = native_inputs(inputs_from_rows([context or {}], sort_keys))
     lists = native_inputs(inputs_from_lists(feature_lists or {}, sort_keys))
-    return strings_of_blocks(encode_blocks(features, lists, 1, NO_ROOM))[0]
+    return strings_of_blocks(encode_blocks(features._replace(lists=lists), 1, NO_ROOM))[0]
 
 
 # ---- Records of files: what writers need --------------------------------------------------------
 
 
 def encode_framed(
-    columns: Row | SupportsArrow, num_threads: int = 1, agree: Agree | None = None
+    columns: Row | SupportsArrow,
+    features: TableFeatures | None = None,
+    num_threads: int = 1,
+    agree: Agree | None = None,
 ) -> Generator[EncodedBlock, None, None]:
     """Encodes columns as the bytes of a TFRecord file, in blocks of some hundred KiB to a mebibyte.
 
@@ -309,32 +298,42 @@ def encode_framed(
     Raises:
         TypeError, ValueError: As encode_columns.
     """
-    return framed_blocks(_blocks(columns, True, FRAME_ROOM, num_threads, agree))
+    return framed_blocks(_blocks(columns, features, True, FRAME_ROOM, num_threads, agree))
 
 
 def encode_framed_apart(
-    columns: Row | SupportsArrow, num_threads: int, agree: Agree, range_bytes: int = 0
+    columns: Row | SupportsArrow,
+    features: TableFeatures | None,
+    num_threads: int,
+    agree: Agree,
+    range_bytes: int = 0,
 ) -> Generator[EncodedBlock, None, None]:
     """As encode_framed, in blocks that stay valid.
 
     Args:
-        columns: As for encode_columns.
+        columns, features: As for encode_columns.
         agree: As WriterRows.agree gives it.
         num_threads, range_bytes: As for ParallelEncoder.
     """
-    batches = _batches(columns, True, _PARALLEL_TABLE_ROOM, agree)
+    batches = batches_of_columns(columns, features, True, _PARALLEL_TABLE_ROOM, agree)
     return _apart(batches, ParallelEncoder(num_threads, FRAME_ROOM, range_bytes))
 
 
 def _apart(batches: Batches, encoder: ParallelEncoder) -> Generator[EncodedBlock, None, None]:
     with closing(encoder), closing(batches):
         for features, num_records in batches:
+            if features.lists is not None:
+                for block in framed_blocks(encode_blocks(features, num_records, FRAME_ROOM)):
+                    memory = block.memory[: block.length].copy()
+                    yield block._replace(memory=memory, spans=block.spans.copy())
+                continue
             with closing(encoder.blocks(features, num_records)) as blocks:
                 yield from blocks
 
 
 def encode_dealt(
     columns: Row | SupportsArrow,
+    features: TableFeatures | None,
     num_files: int,
     num_threads: int,
     for_each: ForEach,
@@ -343,7 +342,7 @@ def encode_dealt(
     """Encodes columns as the records of several files, which get one each in turn.
 
     Args:
-        columns: As for encode_columns.
+        columns, features: As for encode_columns.
         num_files, num_threads, for_each: As for DealingEncoder.
         agree: As WriterRows.agree gives it.
 
@@ -352,14 +351,19 @@ def encode_dealt(
     """
     encoder = DealingEncoder(num_files, num_threads, for_each)
     room = _TABLE_ROOM if num_threads == 1 else _PARALLEL_TABLE_ROOM
-    return _dealt(_batches(columns, True, room, agree), encoder)
+    return _dealt(batches_of_columns(columns, features, True, room, agree), encoder, num_files)
 
 
 def _dealt(
-    batches: Batches, encoder: DealingEncoder
+    batches: Batches, encoder: DealingEncoder, num_files: int
 ) -> Generator[list[EncodedBlock | None], None, None]:
     with closing(batches):
-        yield from encoder.deal(batches)
+        for features, num_records in batches:
+            if features.lists is None:  # nor do others of the table have some
+                yield from encoder.deal(chain([(features, num_records)], batches))
+                return
+            for block in framed_blocks(encode_blocks(features, num_records, FRAME_ROOM)):
+                yield dealt_block(block, num_files)
 
 
 # ---- Features: the helpers of the tutorials -----------------------------------------------------
@@ -399,12 +403,12 @@ def bytes_feature(
 
 
 def float_feature(
-    value: Number | Iterable[Number] | Iterable[Iterable[Number]] | SupportsNumpy,
+    value: Number | Iterable[Number] | SupportsNumpy,
 ) -> train.Feature:
     r"""A ``tf.train.Feature`` holding a float_list.
 
     Args:
-        value: A float or int of Python or numpy, or a list or array of them (flattened row by
+        value: A float or int of Python or numpy, a list of them, or an array (flattened row by
             row). Rounded to float32; infinity beyond its range.
 
     Returns:
@@ -426,12 +430,12 @@ def float_feature(
 
 
 def int64_feature(
-    value: Integer | Iterable[Integer] | Iterable[Iterable[Integer]] | SupportsNumpy,
+    value: Integer | Iterable[Integer] | SupportsNumpy,
 ) -> train.Feature:
     r"""A ``tf.train.Feature`` holding an int64_list.
 
     Args:
-        value: A bool or int of Python or numpy (an IntEnum too), or a list or array of them
+        value: A bool or int of Python or numpy (an IntEnum too), a list of them, or an array
             (flattened row by row).
 
     Returns:

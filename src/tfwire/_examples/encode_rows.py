@@ -180,7 +180,7 @@ class RowEncoder:
                 if isinstance(error, (TypeError, ValueError)):  # a row's, not an interrupt
                     self._raise_first(group, first)
                 raise
-            yield from encode_blocks(native_inputs(inputs), None, len(group), self._room)
+            yield from encode_blocks(native_inputs(inputs), len(group), self._room)
 
     def _raise_first(self, rows: Sequence[Any], number: int) -> None:
         """Raises the error of the first row that has one, with its number."""

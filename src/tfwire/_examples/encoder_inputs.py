@@ -13,7 +13,7 @@ import numpy as np
 from tfwire._base.arrays import contiguous_bytes, int64_array, to_splits
 from tfwire._base.native import lib
 from tfwire._base.strings import strings_of_objects
-from tfwire._examples.arrow_import import arrow_column, is_arrow
+from tfwire._examples.arrow_import import LISTS_IN_LISTS, arrow_column, is_arrow
 from tfwire._examples.inputs import Input, Inputs
 from tfwire._examples.missing import absent_entries, array_of_pandas, is_missing
 from tfwire._examples.values import (
@@ -38,9 +38,6 @@ from tfwire._examples.values import (
     scalar_kinds,
     show,
 )
-
-_MAX_DEPTH = 64  # of ragged rows: numpy's of arrays. A RaggedTensor may be its own values
-
 
 # ---- Rows -------------------------------------------------------------------------------------
 
@@ -108,7 +105,7 @@ class _Feature:
             by_row = np.zeros(num_rows, np.int64)
             by_row[self.rows] = lengths
             lengths = by_row
-        return _flat_input(kind, values, self.name, splits=to_splits(lengths), presence=presence)
+        return flat_input(kind, values, self.name, splits=to_splits(lengths), presence=presence)
 
 
 def _items(mapping: Mapping[Any, Any], sort_keys: bool = False) -> list[tuple[bytes, Any, Any]]:
@@ -135,24 +132,37 @@ def inputs_from_columns(columns: Mapping[Any, Any], sort_keys: bool) -> tuple[In
         TypeError: ``columns`` is not a mapping, or a value of a type that no feature holds.
         ValueError: The columns differ in length.
     """
+    inputs: Inputs = []
+    lengths: dict[str, int] = {}
+    for key, name, value in column_items(columns, sort_keys):
+        column, lengths[show(name)] = plain_input(value, name)
+        check_lengths(lengths)
+        inputs.append((key, column))
+    return inputs, next(iter(lengths.values()), 0)
+
+
+def column_items(columns: Any, sort_keys: bool) -> list[tuple[bytes, Any, Any]]:
+    """The key's bytes, the name and the column of each.
+
+    Raises:
+        TypeError: ``columns`` is not a mapping.
+        ValueError: Two keys have the same bytes.
+    """
     if not hasattr(columns, "items"):
         raise TypeError(
             f"expected a mapping of names to columns, found {type(columns).__name__}; "
             "rows are for encode_examples, or a writer's write_many"
         )
-    inputs: Inputs = []
-    first = ""
-    num_records = 0
-    for key, name, value in _items(columns, sort_keys):
-        column, length = _input(value, name)
-        if inputs and length != num_records:
-            raise ValueError(
-                f"columns differ in length: {first} has {num_records} records, "
-                f"{show(name)} has {length}"
-            )
-        first, num_records = first or show(name), length
-        inputs.append((key, column))
-    return inputs, num_records
+    return _items(columns, sort_keys)
+
+
+def check_lengths(lengths: Mapping[str, int]) -> None:
+    """Refuses columns that differ in length, of which the last may be the first to differ."""
+    if len(set(lengths.values())) > 1:
+        (one, count), *_, (other, found) = lengths.items()
+        raise ValueError(
+            f"columns differ in length: {one} has {count} records, {other} has {found}"
+        )
 
 
 def inputs_from_lists(feature_lists: Mapping[Any, Any], sort_keys: bool) -> Inputs:
@@ -167,7 +177,7 @@ def inputs_from_lists(feature_lists: Mapping[Any, Any], sort_keys: bool) -> Inpu
     inputs: Inputs = []
     for key, name, value in _items(feature_lists, sort_keys):
         try:
-            column, length = _input(value, name)
+            column, length = plain_input(value, name)
         except (TypeError, ValueError) as error:
             raise type(error)(str(error).replace(": record ", ": step ", 1)) from None
         _refuse_absent(column, name, np.arange(length + 1, dtype=np.int64), "step")
@@ -177,7 +187,7 @@ def inputs_from_lists(feature_lists: Mapping[Any, Any], sort_keys: bool) -> Inpu
     return inputs
 
 
-def _input(value: Any, name: Name) -> tuple[Input, int]:
+def plain_input(value: Any, name: Name) -> tuple[Input, int]:
     """The input of one column, and the column's length in records (or steps)."""
     value = array_of_pandas(value)
     if isinstance(value, np.ndarray):
@@ -189,9 +199,9 @@ def _input(value: Any, name: Name) -> tuple[Input, int]:
     if hasattr(value, "dense_shape"):  # a tuple, which would be taken for three records
         raise TypeError(f"{show(name)}: a SparseTensor cannot be a column; use a RaggedTensor")
     if hasattr(value, "offsets"):
-        return _from_bytes_column(value, name)
+        return bytes_column_input(value, name)
     if hasattr(value, "numpy"):
-        return _input(value.numpy(), name)
+        return plain_input(value.numpy(), name)
     if hasattr(value, "feature"):  # a tf.train.FeatureList
         return _from_list(list(value.feature), name)
     if isinstance(value, Sequence) and scalar_kind(type(value)) is None:
@@ -221,7 +231,7 @@ def _from_array(array: Array, name: Name) -> tuple[Input, int]:
     per_record = math.prod(plain.shape[1:])
     kind = flat.kind if flat.kind != NONE else dtype_kind(plain.dtype) or BYTES
     try:
-        return _flat_input(kind, flat.values, name, per_record=per_record), len(plain)
+        return flat_input(kind, flat.values, name, per_record=per_record), len(plain)
     except (TypeError, ValueError) as error:
         raise _naming_record(error, plain, name, None) from None
 
@@ -284,7 +294,7 @@ def _from_entries(
         return _with_absent(column, present), len(entries)
     kinds = scalar_kinds(types)
     if entries and kinds is not None:
-        return _flat_input(joint_kind(kinds, name), entries, name), len(entries)
+        return flat_input(joint_kind(kinds, name), entries, name), len(entries)
     if types <= {list, tuple}:
         values = list(chain.from_iterable(entries))
         kinds = scalar_kinds(distinct_types(values))
@@ -317,7 +327,7 @@ def _naming_record(
             if not is_missing(entry):
                 flat = flatten_value(entry, name)
                 kinds.add(flat.kind)
-                _flat_input(joint_kind(kinds, name), flat.values, name)
+                flat_input(joint_kind(kinds, name), flat.values, name)
         except (TypeError, ValueError):
             number = i if numbers is None else int(numbers[i])
             return kind(f"{show(name)}: record {number}: {said}")
@@ -325,29 +335,24 @@ def _naming_record(
 
 
 def _from_ragged(ragged: Any, name: Name) -> tuple[Input, int]:
-    """A RaggedTensor: its rows are the records; inner dimensions are flattened."""
-    splits = _copied_splits(ragged.row_splits, name)
+    """A RaggedTensor of one level: its rows are the records."""
+    splits = copied_splits(ragged.row_splits, name)
     values = ragged.values
-    depth = 1
-    while hasattr(values, "row_splits"):
-        splits = _outer_splits(splits, _copied_splits(values.row_splits, name), name)
-        values = values.values
-        depth += 1
-        if depth > _MAX_DEPTH:
-            raise ValueError(f"{show(name)}: rows of rows more than {_MAX_DEPTH} deep")
-    column, num_values = _input(values, name)
+    if hasattr(values, "row_splits"):
+        raise ValueError(f"{show(name)}: {LISTS_IN_LISTS}")
+    column, num_values = plain_input(values, name)
     _refuse_absent(column, name, splits, "record")
-    if column.splits is None:
-        ends = np.arange(num_values + 1, dtype=np.int64) * column.per_record
-    else:
-        ends = column.splits
-    splits = _outer_splits(splits, ends, name)
+    if column.splits is not None and num_values:  # lists
+        raise ValueError(f"{show(name)}: {LISTS_IN_LISTS}")
+    splits = outer_splits(
+        splits, np.arange(num_values + 1, dtype=np.int64) * column.per_record, name
+    )
     count = len(splits) - 1
     presence = None if column.presence is None else np.full(count, lib.TFW_KINDLESS, np.uint8)
     return column._replace(splits=splits, per_record=1, presence=presence), count
 
 
-def _copied_splits(splits: Any, name: Name) -> Array:
+def copied_splits(splits: Any, name: Name) -> Array:
     """A copy, which no other thread can change after the checks."""
     copied: Array = int64_array(f"{show(name)}: row_splits", splits).copy()
     if copied.ndim != 1:
@@ -355,7 +360,7 @@ def _copied_splits(splits: Any, name: Name) -> Array:
     return copied
 
 
-def _outer_splits(splits: Array, inner: Array, name: Name) -> Array:
+def outer_splits(splits: Array, inner: Array, name: Name) -> Array:
     """Splits of rows of rows, as splits of the values that the inner rows hold."""
     if len(splits) == 0 or splits[0] != 0 or splits[-1] != len(inner) - 1:
         raise ValueError(f"{show(name)}: row_splits do not cover the values")
@@ -364,7 +369,7 @@ def _outer_splits(splits: Array, inner: Array, name: Name) -> Array:
     return inner[splits]
 
 
-def _from_bytes_column(column: Any, name: Name) -> tuple[Input, int]:
+def bytes_column_input(column: Any, name: Name) -> tuple[Input, int]:
     """A BytesColumn, used in place: C reads each offset once and checks it against the data."""
     offsets = int64_array(f"{show(name)}: offsets", column.offsets)
     shape = tuple(map(operator.index, getattr(column, "shape", (len(offsets) - 1,))))
@@ -379,10 +384,10 @@ def _split_input(kind: int, values: Any, lengths: Any, count: int, name: Name) -
     """The input of records of these lengths. If no record has a kind, no kind is written."""
     presence = np.full(count, lib.TFW_KINDLESS, np.uint8) if kind == NONE else None
     splits = to_splits(np.fromiter(lengths, np.int64, count))
-    return _flat_input(kind, values, name, splits=splits, presence=presence), count
+    return flat_input(kind, values, name, splits=splits, presence=presence), count
 
 
-def _flat_input(kind: int, values: Any, name: Name, **layout: Any) -> Input:
+def flat_input(kind: int, values: Any, name: Name, **layout: Any) -> Input:
     """The input of flat values; a kind of NONE has no values. layout: further fields."""
     if kind == BYTES:
         data, offsets = pack_strings(values, name)

@@ -20,6 +20,7 @@ class Input(NamedTuple):
         splits: Where the values of each record (each step) begin and end: int64, records + 1.
         steps: Where the steps of each record begin and end: int64, records + 1; feature lists only.
         presence: uint8 per record; None if every record has the feature.
+        step_presence: uint8 per step; feature lists only.
     """
 
     kind: int
@@ -29,6 +30,7 @@ class Input(NamedTuple):
     splits: Array | None = None
     steps: Array | None = None
     presence: Array | None = None
+    step_presence: Array | None = None
 
 
 Inputs = list[tuple[bytes, Input]]  # with the bytes of their keys

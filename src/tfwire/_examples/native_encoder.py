@@ -3,16 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Generator, Iterable, Iterator, Sequence
-from contextlib import closing
 from typing import Any, NamedTuple, NoReturn
 
 import numpy as np
 
 from tfwire._base.native import check, ffi, lib, new_error, text
 from tfwire._base.strings import strings_from_spans
-from tfwire._base.text import quoted
-from tfwire._examples.arrow_import import ArrowImport
-from tfwire._examples.inputs import Inputs
+from tfwire._examples.inputs import Input
 from tfwire._examples.values import BYTES, INT64, Array, show
 
 # A block, and the objects or file pages made of it, should stay in the second-level cache.
@@ -31,11 +28,13 @@ class NativeInputs(NamedTuple):
         keys: The bytes of the features' keys.
         native: ``tfw_input[]``, one per key.
         keep: What must be kept alive while they are used.
+        lists: The feature lists of SequenceExamples, perhaps none; None: these are Examples.
     """
 
     keys: Sequence[bytes]
     native: Any
     keep: Any
+    lists: NativeInputs | None = None
 
 
 class EncodeBuffer:
@@ -101,13 +100,12 @@ def framed_blocks(blocks: Iterable[EncodedBlock]) -> Generator[EncodedBlock, Non
 
 
 def encode_blocks(
-    features: NativeInputs, lists: NativeInputs | None, num_records: int, room: tuple[int, int]
+    features: NativeInputs, num_records: int, room: tuple[int, int]
 ) -> Iterator[EncodedBlock]:
-    """Encodes records as Examples, about _BLOCK_SIZE bytes at a time.
+    """Encodes records, about _BLOCK_SIZE bytes at a time.
 
     Args:
         features: The features of all records.
-        lists: The feature lists, to encode SequenceExamples; may be empty.
         num_records: How many records there are.
         room: FRAME_ROOM or NO_ROOM.
 
@@ -115,7 +113,7 @@ def encode_blocks(
         ValueError: Splits or offsets do not fit their values.
     """
     size = _BLOCK_SIZE if num_records > 64 else _BLOCK_SIZE >> 4
-    slot = _Slot(_Encoder(features, lists), room, size, min(num_records, _RECORDS_PER_CALL))
+    slot = _Slot(_Encoder(features), room, size, min(num_records, _RECORDS_PER_CALL))
     return slot.blocks(0, num_records)
 
 
@@ -160,7 +158,7 @@ def _grown(data: Array, length: int, end: int, first: int, num_records: int) -> 
 
 
 def encode_whole(features: NativeInputs, num_records: int) -> tuple[Array, Array]:
-    """Encodes records as Examples into one buffer.
+    """Encodes records into one buffer.
 
     Returns:
         Their bytes, uint8, and where each begins and ends, int64 of shape (records + 1,).
@@ -192,9 +190,9 @@ def encode_whole(features: NativeInputs, num_records: int) -> tuple[Array, Array
 class _Encoder:
     """Inputs, prepared for encoding some records at a time."""
 
-    def __init__(self, features: NativeInputs, lists: NativeInputs | None = None) -> None:
+    def __init__(self, features: NativeInputs) -> None:
         self._features = features
-        self._lists = lists
+        self._lists = features.lists
         self._error = new_error()
         self._done = ffi.new("size_t *")
         self._length = ffi.new("size_t *")
@@ -235,25 +233,23 @@ class _Encoder:
             self._error,
         )
         if status < 0 and not self._done[0]:
-            raise_encoding_error(status, self._error, self._features, self._lists)
+            raise_encoding_error(status, self._error, self._features)
         need = self._error.expected if status == lib.TFW_NEED_SPACE else 0
         return self._done[0], self._length[0], need
 
 
-def raise_encoding_error(
-    status: int, error: Any, features: NativeInputs, lists: NativeInputs | None = None
-) -> NoReturn:
+def raise_encoding_error(status: int, error: Any, features: NativeInputs) -> NoReturn:
     """Raises what C says of a record that could not be encoded."""
     if error.feature >= 0:
-        of = lists if lists is not None and error.list else features
+        of = features.lists if features.lists is not None and error.list else features
         shown = show(of.keys[error.feature].decode("utf-8", "surrogateescape"))
         raise ValueError(f"{shown}: record {error.record}: {text(error.text)}")
     check(status, error)
     raise AssertionError("a status that is no failure")
 
 
-def native_inputs(inputs: Inputs) -> NativeInputs:
-    """Inputs as C reads them.
+def native_inputs(inputs: Sequence[tuple[bytes, Any]]) -> NativeInputs:
+    """Inputs as C reads them; some of them may be a ``tfw_input`` already.
 
     All sizes are those of the pinned memory. An array's own length may differ: another thread may
     change it.
@@ -268,8 +264,13 @@ def native_inputs(inputs: Inputs) -> NativeInputs:
         keep.append(pointer)
         return pointer, len(pointer)
 
-    for entry, (key, given) in zip(native, inputs, strict=True):
+    for i, (key, given) in enumerate(inputs):
+        entry = native[i]
+        if not isinstance(given, Input):
+            native[i] = given
         entry.name, entry.name_len = pin("char[]", key)
+        if not isinstance(given, Input):
+            continue
         entry.kind = given.kind
         entry.count = given.per_record
         entry.values, entry.byte_count = pin("uint8_t[]", given.values)
@@ -281,54 +282,9 @@ def native_inputs(inputs: Inputs) -> NativeInputs:
         entry.splits, num_splits = pin("int64_t[]", given.splits)
         entry.steps, _ = pin("int64_t[]", given.steps)
         entry.presence, _ = pin("uint8_t[]", given.presence)
+        entry.step_presence, _ = pin("uint8_t[]", given.step_presence)
         if given.splits is not None:
             entry.cell_count = max(num_splits - 1, 0)
         elif given.steps is not None:
             entry.cell_count = int(given.steps[-1])
     return NativeInputs([key for key, _ in inputs], native, keep)
-
-
-def batches_of_table(
-    table: Any, sort_keys: bool, room: int
-) -> Generator[tuple[NativeInputs, int], None, None]:
-    """The columns of a table, some records at a time.
-
-    Args:
-        table: An object with ``__arrow_c_stream__`` or ``__arrow_c_array__``.
-        sort_keys: Order features by their names' bytes.
-        room: Bytes of memory that conversions may take at a time, unless one record needs more.
-
-    Returns:
-        A generator of inputs, valid until the next ones, and the number of their records. Closing
-        it releases the table.
-
-    Raises:
-        TypeError: Not a table, a column of a type that no feature holds, or null in a list.
-        ValueError: A value outside of int64, two columns of one name, or data that is not as Arrow
-            says.
-        OSError, MemoryError: As the table's stream says.
-    """
-    source = ArrowImport(table)
-    with source.released_on_error():
-        source.read_schema()
-        names = source.names
-        if len(set(names)) != len(names):
-            twice = next(name for name in names if names.count(name) > 1)
-            raise ValueError(
-                f"two columns are named {quoted(twice.decode(errors='surrogateescape'))}"
-            )
-    return _batches_of(source, sort_keys, room)
-
-
-def _batches_of(
-    source: ArrowImport, sort_keys: bool, room: int
-) -> Generator[tuple[NativeInputs, int], None, None]:
-    numbers = range(len(source.names))
-    order = sorted(numbers, key=source.names.__getitem__) if sort_keys else list(numbers)
-    keys = [source.names[column] for column in order]
-    inputs = ffi.new("tfw_input[]", len(order))
-    with closing(source.batches(room)) as batches:
-        for found, num_records, keep in batches:
-            for i, column in enumerate(order):
-                inputs[i] = found[column]
-            yield NativeInputs(keys, inputs, keep), num_records

@@ -17,7 +17,7 @@ from tfwire._base.arrays import aligned, to_splits
 from tfwire._base.native import lib
 from tfwire._base.strings import bytes_array, strings_of_objects
 from tfwire._base.text import quoted
-from tfwire._examples.arrow_import import arrow_column, is_arrow
+from tfwire._examples.arrow_import import LISTS_IN_LISTS, arrow_column, is_arrow
 from tfwire._examples.missing import array_of_pandas, is_missing
 
 Array = np.ndarray[Any, Any]
@@ -123,7 +123,7 @@ class Flat(NamedTuple):
     Attributes:
         kind: BYTES, FLOAT or INT64; NONE for an empty list, which does not say its kind.
         values: A tuple of Python or numpy scalars, or a plain array of rank 1.
-        shape: Their shape before; nested lists must agree in it.
+        shape: Their shape before.
     """
 
     kind: int
@@ -131,13 +131,19 @@ class Flat(NamedTuple):
     shape: tuple[int, ...]
 
 
-def flatten_value(value: Any, name: Name) -> Flat:
+def flatten_value(value: Any, name: Name, nested: bool = False) -> Flat:
     """The values of one feature in one record.
+
+    Args:
+        value: The values; an array of any rank.
+        name: Of the feature.
+        nested: Lists in lists are taken, too, as an array of rank 2 or more.
 
     Raises:
         TypeError: A value that no feature can hold (None, complex, datetime, dict, ...), or
             numbers and strings mixed.
-        ValueError: Nested lists of different shapes.
+        ValueError: Lists in lists, whose lengths would be lost; if they are taken, lists of
+            different shapes.
     """
     if isinstance(value, np.ndarray):
         return _flatten_array(value, name)
@@ -158,7 +164,7 @@ def flatten_value(value: Any, name: Name) -> Flat:
     if hasattr(value, "WhichOneof"):
         return _flatten_feature(value)
     if isinstance(value, Sequence):
-        return _flatten_list(value, name)
+        return _flatten_list(value, name, nested)
     if hasattr(value, "__array__"):
         return _flatten_array(np.asarray(value), name)
     raise _no_values(value, name)
@@ -177,7 +183,7 @@ def missing_in_list(name: Name, number: int | None = None, what: str = "record")
     return TypeError(f"{show(name)}: {where}a null inside a list; leave it out or fill it")
 
 
-def _flatten_list(values: Sequence[Any], name: Name) -> Flat:
+def _flatten_list(values: Sequence[Any], name: Name, nested: bool = False) -> Flat:
     values = tuple(values)  # another thread, or a method of an item, may change the list
     if len(values) == 0:
         return Flat(NONE, (), (0,))
@@ -186,9 +192,11 @@ def _flatten_list(values: Sequence[Any], name: Name) -> Flat:
         return Flat(joint_kind(kinds, name), values, (len(values),))
     if any(map(is_missing, values)):
         raise missing_in_list(name)
-    parts = [flatten_value(value, name) for value in values]
+    parts = [flatten_value(value, name, nested) for value in values]
     shape = parts[0].shape
     for part in parts:
+        if part.shape and not nested:
+            raise ValueError(f"{show(name)}: {LISTS_IN_LISTS}")
         if part.shape != shape:
             raise ValueError(
                 f"{show(name)}: nested lists must agree in shape, found {shape} and {part.shape}"
@@ -222,13 +230,13 @@ def _flatten_arrow(value: Any, name: Name) -> Flat:
         return _flatten_array(np.asarray(value), name)  # its dtype says the kind
     if column.presence is not None and (column.presence == lib.TFW_ABSENT).any():
         raise missing_in_list(name)
-    if column.splits is not None or column.per_record != 1:  # lists, which must agree in shape
-        to_list = value.to_pylist if hasattr(value, "to_pylist") else value.to_list
-        return _flatten_list(to_list(), name)
+    if column.splits is not None:
+        raise ValueError(f"{show(name)}: {LISTS_IN_LISTS}")
+    shape = (length,) if column.per_record == 1 else (length, column.per_record)
     if column.offsets is not None:
-        strings = bytes_array(column.values, column.offsets, (length,))
-        return Flat(BYTES, strings.tolist(), (length,))
-    return Flat(column.kind, column.values, (length,))
+        strings = bytes_array(column.values, column.offsets, (length * column.per_record,))
+        return Flat(BYTES, strings.tolist(), shape)
+    return Flat(column.kind, column.values, shape)
 
 
 def _flatten_feature(feature: Any) -> Flat:

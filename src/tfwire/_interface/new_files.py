@@ -17,7 +17,7 @@ from collections.abc import Callable, Iterable, Sequence
 from itertools import accumulate
 from typing import Any, Protocol
 
-from tfwire._base.aliases import AnyPath, CompressionType
+from tfwire._base.aliases import AnyPath, CompressionType, TableFeatures
 from tfwire._base.text import show_path
 from tfwire._records.files.byte_sinks import replace_file as replace_file
 from tfwire._records.files.compression import compression_name, split_name as split_name
@@ -42,6 +42,7 @@ class StagedFiles:
     Args:
         path: A folder that driver and workers see.
         compression_type: None or "", "GZIP" or "ZLIB".
+        features: How lists in lists are written, as for ``encode_columns``.
 
     Attributes:
         folder: Its absolute path.
@@ -52,10 +53,16 @@ class StagedFiles:
         ValueError, TypeError: An argument is not valid.
     """
 
-    def __init__(self, path: AnyPath, compression_type: CompressionType = None) -> None:
+    def __init__(
+        self,
+        path: AnyPath,
+        compression_type: CompressionType = None,
+        features: TableFeatures | None = None,
+    ) -> None:
         if is_url(path) or is_object_path(path):
             raise ValueError(f"path must be a folder, found the URL {show_path(path)}")
         self._compression = compression_name(compression_type)
+        self._features = features
         self.ending = _NAME_ENDINGS[self._compression]
         self.folder = absolute(local_path("path", path))
         self.staging = os.path.join(self.folder, f".tfwire-{uuid.uuid4().hex}")
@@ -77,7 +84,7 @@ class StagedFiles:
                 for table in tables:
                     num_rows += table.num_rows
                     if table.num_rows:
-                        writer.write_columns(table)
+                        writer.write_columns(table, features=self._features)
         except BaseException:
             with contextlib.suppress(OSError):
                 os.unlink(attempt)

@@ -420,14 +420,16 @@ def _shown(value: Any) -> str:
     return quoted(value) if isinstance(value, (str, bytes, int, float)) else type(value).__name__
 
 
-_FEATURE_CLASSES: dict[str, Any] = {
+FEATURE_CLASSES: dict[str, Any] = {
     cls.__name__: cls
     for cls in (
         *(FixedLenFeature, VarLenFeature, FixedLenSequenceFeature),
         *(SparseFeature, RaggedFeature),
     )
 }
-_PARTITIONS = {name: cls for name, cls in vars(RaggedFeature).items() if isinstance(cls, type)}
+PARTITION_CLASSES: dict[str, Any] = {
+    name: cls for name, cls in vars(RaggedFeature).items() if isinstance(cls, type)
+}
 
 
 def _translate(value: Any, classes: dict[str, Any]) -> Any:
@@ -442,11 +444,10 @@ def _translate(value: Any, classes: dict[str, Any]) -> Any:
 
 
 def _as_partition(partition: Any) -> Any:
-    found = _translate(partition, _PARTITIONS)
+    found = _translate(partition, PARTITION_CLASSES)
     if found is None:
-        raise TypeError(
-            f"Argument `partitions` must be a list of {', '.join(_PARTITIONS)}; got: {partition!r}"
-        )
+        expected = ", ".join(PARTITION_CLASSES)
+        raise TypeError(f"Argument `partitions` must be a list of {expected}; got: {partition!r}")
     return found
 
 
@@ -456,9 +457,9 @@ def as_feature(key: str | bytes, feature: Any) -> Any:
     Raises:
         ValueError: It is something else.
     """
-    found = _translate(feature, _FEATURE_CLASSES)
+    found = _translate(feature, FEATURE_CLASSES)
     if found is None:
-        expected = ", ".join(_FEATURE_CLASSES)
+        expected = ", ".join(FEATURE_CLASSES)
         raise ValueError(
             f"Unsupported {type(feature).__name__} {show_key(feature)} for key {quoted(key)}; "
             f"expected one of {expected}"

@@ -283,7 +283,7 @@ def _held_list(value: Any) -> Any:
 def _held_default(key: Key, value: Any) -> Any:
     if value is None:
         return None
-    cell = flatten_value(value, key)
+    cell = flatten_value(value, key, nested=True)
     if isinstance(cell.values, np.ndarray):
         return cell.values.copy()
     values = tuple(cell.values)

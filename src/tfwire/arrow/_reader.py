@@ -24,6 +24,7 @@ from tfwire._base.native import ffi, new_struct
 from tfwire._base.text import column_name, printable, quoted
 from tfwire._parsing.parse_file import FileBatches, ParsingOptions, parse_from
 from tfwire._parsing.spec import Plan, compile_features
+from tfwire._parsing.write_plans import plans_of
 from tfwire._records.files.compression import either_word
 from tfwire._records.files.paths import absolute, is_path
 from tfwire._records.reading.damage import RecordPosition
@@ -264,7 +265,7 @@ def open_reader(
     if features is None:
         columns = column_names(columns)
         features = infer_table(files, compression_type, on_corrupt, columns=columns)
-    plans = _plans(features)
+    plans = plans_of(features)
     types = table_types(features, plans, binary_as)
     layout = TableLayout(_chosen(plans, columns), types, tensors, with_positions)
     return ArrowReader(files, features, layout, ParsingOptions(batch_size, reading, num_threads))
@@ -298,17 +299,6 @@ def read_table(
     except ImportError:
         raise ImportError("read_table needs pyarrow; pip install 'tfwire[arrow]'") from None
     return pyarrow.table(reader)
-
-
-def _plans(features: Any) -> list[Plan | None]:
-    """The plan of Examples, or of the two parts of SequenceExamples."""
-    lists = getattr(features, "sequence_features", None)
-    if isinstance(features, tuple) and len(features) == 2:
-        features, lists = features
-    elif not lists:
-        return [compile_features(features)]
-    context = compile_features(features, "context") if features else None
-    return [context, compile_features(lists, "lists") if lists else None]
 
 
 def _chosen(plans: list[Plan | None], columns: Iterable[str] | None) -> list[Plan | None]:

@@ -166,7 +166,7 @@ class Conversion:
             with self._sharded_writer() as writer:
                 for batch in batches:
                     with _tables.arrow_errors("a column cannot be written"):
-                        writer.write_columns(batch)
+                        writer.write_columns(batch, features=self._schema)
             self._note_files(writer.paths or [], writer.num_records)
             return
         with self._table_files(schema) as files:
@@ -260,7 +260,7 @@ class Conversion:
                     f"{show_path(path)}: its columns are not those of {show_path(paths[0])}"
                 )
         if self._target == "tfrecord":
-            self.losses.lines += _tables.lost_types(schemas[0], rows=False)
+            self.losses.lines += _tables.lost_types(schemas[0], self._schema)
         return schemas[0], self._table_batches()
 
     def _table_batches(self) -> Iterator[Any]:
@@ -288,7 +288,7 @@ class Conversion:
         if self._source in ARROW_FORMATS:
             for path in self._options.files:
                 schema = _tables.arrow_schema(path, self._source)
-                self.losses.lines += _tables.lost_types(schema, rows=True)
+                self.losses.lines += _tables.lost_in_rows(schema)
         survey = RowSurvey(self._source in ("tfrecord", *ARROW_FORMATS), self._source == "csv")
         self._begin_pass()
         for place, row, kinds in self._rows():

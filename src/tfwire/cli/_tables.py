@@ -113,34 +113,62 @@ def _row_item(name: str, item: Any) -> Any:
     return int(item) if isinstance(item, bool) else item
 
 
-def lost_types(schema: Any, rows: bool) -> Iterator[str]:
+def lost_types(schema: Any, features: Any) -> Iterator[str]:
     """What a TFRecord file does not hold of a schema.
 
     Args:
         schema: Of the tables.
-        rows: They are converted to rows.
+        features: The InferredSchema that is given; None: none.
+
+    Raises:
+        ValueError: Lists in lists, and nothing says how they are written.
+    """
+    types = _arrow("pyarrow.types")
+    known = set() if features is None else {*features, *features.sequence_features}
+    for field in schema:
+        lists, item = _lists_of(types, field.type)
+        is_known = field.name in known or (
+            features is None and b"tfwire:feature" in (field.metadata or {})
+        )
+        if not is_known and not all(map(types.is_fixed_size_list, lists[1:])):
+            raise ValueError(
+                f"{quoted(field.name)}: lists in lists, whose lengths no feature holds; give "
+                "--schema with a file that says how they are written: a features.json with "
+                "sequences in it, or a schema.pbtxt with feature lists"
+            )
+        if not is_known and len(lists) > 1:
+            yield f"{quoted(field.name)}: lists of one shape are flattened"
+        if types.is_float64(item):
+            yield f"{quoted(field.name)}: double is rounded to float"
+        elif types.is_boolean(item):
+            yield f"{quoted(field.name)}: bool becomes int64"
+
+
+def lost_in_rows(schema: Any) -> Iterator[str]:
+    """What rows do not hold of a schema.
 
     Raises:
         ValueError: A type that rows cannot have.
     """
     types = _arrow("pyarrow.types")
     for field in schema:
-        item, depth = field.type, 0
-        while _is_list(types, item):
-            item, depth = item.value_type, depth + 1
-        if types.is_dictionary(item):
-            item = item.value_type
-        if rows and (depth > 1 or not _is_plain(types, item)):
+        lists, item = _lists_of(types, field.type)
+        if len(lists) > 1 or not _is_plain(types, item):
             raise ValueError(
                 f"{quoted(field.name)}: expected numbers, strings or lists of these, "
                 f"found {field.type}"
             )
-        if depth > 1:
-            yield f"{quoted(field.name)}: lists of lists are flattened"
-        if types.is_float64(item) and not rows:
-            yield f"{quoted(field.name)}: double is rounded to float"
-        elif types.is_boolean(item):
+        if types.is_boolean(item):
             yield f"{quoted(field.name)}: bool becomes int64"
+
+
+def _lists_of(types: Any, kind: Any) -> tuple[list[Any], Any]:
+    """The types of lists around values, and that of the values."""
+    lists = []
+    while _is_list(types, kind):
+        lists.append(kind)
+        kind = kind.value_type
+    return lists, kind.value_type if types.is_dictionary(kind) else kind
 
 
 def _is_list(types: Any, kind: Any) -> bool:

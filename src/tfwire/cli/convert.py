@@ -134,7 +134,8 @@ def _add_columns(parser: argparse.ArgumentParser) -> None:
         "--schema",
         metavar="FILE",
         help="a schema.pbtxt or features.json that says which columns there are, and of which kind "
-        "(default: those that are found)",
+        "(default: those that are found); of Parquet and Arrow files, how lists in lists are "
+        "written",
     )
     parser.add_argument(
         "--base64",
@@ -290,9 +291,10 @@ def _check_options(options: argparse.Namespace) -> None:
         and source != "tfrecord",
         "--compression is for TFRecord files as input": options.compression != "auto"
         and source != "tfrecord",
-        "--schema is not for Parquet and Arrow files as input, which have one": options.schema
-        is not None
-        and FORMATS[source].is_table,
+        "--schema is not for Parquet and Arrow files as input, which have one, unless TFRecord "
+        "files are written": options.schema is not None
+        and FORMATS[source].is_table
+        and target != "tfrecord",
         "--schema is not for records that are written as they are": options.schema is not None
         and records,
     }

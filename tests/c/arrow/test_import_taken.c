@@ -152,6 +152,16 @@ static void check_ints(size_t count, const int64_t *expected, int64_t first_spli
     import_end(&t);
 }
 
+/* The lists at one depth. */
+static void check_level(size_t depth, uint64_t count, const int64_t *splits) {
+    const tfw_level *levels;
+    size_t depths;
+    tfw_import_levels(t.import, 0, &levels, &depths);
+    CHECK_EQ(2, depths);
+    CHECK_EQ(count, levels[depth].count);
+    CHECK(memcmp(splits, levels[depth].splits, ((size_t)count + 1) * sizeof *splits) == 0);
+}
+
 static void test_lists_in_lists(void) {
     static const int32_t offsets[] = {0, 1, 3, 3, 6}, outer[] = {0, 2, 4}, lies[] = {0, 5, 3, 3, 6};
     static const int64_t wide[] = {0, 1, 3, 3, 6};
@@ -161,7 +171,15 @@ static void test_lists_in_lists(void) {
     const struct ArrowArray fixed = array_of(5, 1, BUFFERS(NULL), NULL);
     const struct ArrowArray two = array_of(2, 2, BUFFERS(NULL, outer), NULL);
     const struct ArrowArray views = array_of(4, 3, BUFFERS(NULL, begins, sizes), NULL);
+    CHECK_EQ(TFW_E_UNSUPPORTED, import_nested("+l", two, "+l", lists, 2));
+    import_end(&t);
+    CHECK_EQ(TFW_OK, import_nested("+l", two, "+w:1", fixed, 2));
+    check_ints(4, in_order, 2);
+    import_levels = true;
     CHECK_EQ(TFW_OK, import_nested("+l", two, "+l", lists, 2));
+    static const int64_t of_records[] = {0, 2, 4};
+    check_level(0, 2, of_records);
+    check_level(1, 4, wide);
     check_ints(6, in_order, 3);
     CHECK_EQ(TFW_OK, import_nested("+w:2", array_of(2, 1, BUFFERS(NULL), NULL), "+L",
                                    array_of(4, 2, BUFFERS(NULL, wide), NULL), 2));
@@ -169,6 +187,7 @@ static void test_lists_in_lists(void) {
     CHECK_EQ(TFW_OK, import_nested("+l", two, "+vl", views, 2));
     check_ints(5, viewed, 3);
     CHECK_EQ(TFW_OK, import_nested("+l", two, "+w:1", fixed, 2));
+    check_level(1, 4, in_order);
     check_ints(4, in_order, 2);
     CHECK_EQ(TFW_OK, import_nested("+vl", views, "+w:2", fixed, 4));
     check_ints(10, pairs, 2);
@@ -185,6 +204,33 @@ static void test_lists_in_lists(void) {
                                            array_of(4, 2, BUFFERS(NULL, lies), NULL), 4));
     CHECK_EQ(1, t.error.record);
     import_end(&t);
+    import_levels = false;
+}
+
+/* Steps that are null have no kind, and what lies under null is not there. */
+static void test_null_in_lists_in_lists(void) {
+    static const int32_t offsets[] = {0, 1, 3, 4, 6}, outer[] = {0, 2, 3, 4};
+    static const uint8_t steps[] = {0x0d}, records[] = {0x05};
+    static const int64_t of_records[] = {0, 2, 2, 3}, of_steps[] = {0, 1, 1, 3};
+    static const int64_t left[] = {0, 4, 5};
+    struct ArrowArray inner = array_of(4, 2, BUFFERS(steps, offsets), NULL);
+    struct ArrowArray over = array_of(3, 2, BUFFERS(records, outer), NULL);
+    inner.null_count = over.null_count = 1;
+    import_levels = true;
+    CHECK_EQ(TFW_OK, import_nested("+l", over, "+l", inner, 3));
+    check_level(0, 3, of_records);
+    check_level(1, 3, of_steps);
+    const tfw_level *levels;
+    size_t count;
+    tfw_import_levels(t.import, 0, &levels, &count);
+    static const uint8_t present[] = {TFW_PRESENT, TFW_ABSENT, TFW_PRESENT};
+    static const uint8_t kinds[] = {TFW_PRESENT, TFW_KINDLESS, TFW_PRESENT};
+    CHECK(memcmp(present, levels[0].presence, sizeof present) == 0);
+    CHECK(memcmp(kinds, levels[1].presence, sizeof kinds) == 0);
+    tfw_import_levels(t.import, 1, &levels, &count);
+    CHECK(levels == NULL && count == 0);
+    check_ints(3, left, 1);
+    import_levels = false;
 }
 
 static void test_sizes_beyond_a_message_are_refused(void) {
@@ -193,6 +239,10 @@ static void test_sizes_beyond_a_message_are_refused(void) {
     struct ArrowArray inner = array_of(1, 1, BUFFERS(NULL), NULL);
     CHECK_EQ(TFW_E_ARGUMENT, import_nested("+vl", outer, "+w:2147483647", inner, 1));
     import_end(&t);
+    import_levels = true;
+    CHECK_EQ(TFW_E_ARGUMENT, import_nested("+vl", outer, "+w:2147483647", inner, 1));
+    import_end(&t);
+    import_levels = false;
 }
 
 /* ---- Nulls ---------------------------------------------------------------------------------- */
@@ -384,9 +434,11 @@ static void test_every_conversion_may_lack_memory(void) {
         rising[i + 1] = i + 1;
         ones[i] = 1;
     }
+    import_levels = true;
     for (size_t i = 0; i < sizeof formats / sizeof formats[0]; i++) {
         import_many(formats[i]);
     }
+    import_levels = false;
 }
 
 /* Refused without an error to write to. */
@@ -418,6 +470,7 @@ int main(void) {
     RUN(test_bits);
     RUN(test_strings_of_every_layout);
     RUN(test_lists_in_lists);
+    RUN(test_null_in_lists_in_lists);
     RUN(test_sizes_beyond_a_message_are_refused);
     RUN(test_null_in_a_list_is_refused_unless_the_list_is_null);
     RUN(test_nulls_of_many_records);

@@ -40,6 +40,16 @@ static void columns_at_the_edges(void) {
                 CHECK(strcmp("", tfw_import_name(t.import, size_edge(i))) == 0 ||
                       EDGES[i] == 0);
                 CHECK(strcmp("", tfw_import_message(t.import)) == 0);
+                const char *value;
+                size_t len;
+                const tfw_level *levels;
+                tfw_import_levels(t.import, size_edge(i), &levels, &len);
+                CHECK(levels == NULL && len == 0);
+                CHECK_EQ(size_edge(i) == 0 ? TFW_OK : TFW_E_ARGUMENT,
+                         tfw_import_metadata(t.import, size_edge(i), "", &value, &len, NULL));
+                CHECK(value == NULL && len == 0);
+                CHECK_EQ(size_edge(i) == 0 ? TFW_OK : TFW_E_ARGUMENT,
+                         tfw_import_nest(t.import, size_edge(i), NULL));
                 CHECK_EQ(TFW_E_ARGUMENT, tfw_import_schema(t.import, &t.columns, NULL));
                 status = tfw_import_next(t.import, 1, &t.inputs, &t.records, NULL);
                 CHECK(status == TFW_END || status == TFW_E_ARGUMENT);
@@ -49,8 +59,42 @@ static void columns_at_the_edges(void) {
     }
 }
 
+/* Pairs of lengths and texts, as long as they say. */
+static void metadata_of_columns(void) {
+    static const int64_t number[1];
+    const struct {
+        int32_t pairs, key_len;
+        char key[4]; /* without a zero at the end */
+        int32_t value_len;
+        char value[4];
+    } good = {1, 4, {'n', 'a', 'm', 'e'}, 4, {'t', 'e', 'x', 't'}},
+      no_key = {1, -1, {'n', 'a', 'm', 'e'}, 4, {'t', 'e', 'x', 't'}},
+      no_value = {1, 4, {'n', 'a', 'm', 'e'}, -1, {'t', 'e', 'x', 't'}},
+      none = {-1, 4, {'n', 'a', 'm', 'e'}, 4, {'t', 'e', 'x', 't'}};
+    const void *all[] = {NULL, &good, &no_key, &no_value, &none};
+    for (size_t i = 0; i < 5; i++) {
+        struct ArrowSchema type = type_of("l", NULL);
+        struct ArrowArray array = array_of(1, 2, BUFFERS(NULL, number), NULL);
+        imported t;
+        const char *value;
+        size_t len;
+        type.metadata = all[i];
+        CHECK_EQ(TFW_OK, import_one(&t, &type, &array, 1, 100));
+        CHECK_EQ(i < 2 ? TFW_OK : TFW_E_ARGUMENT,
+                 tfw_import_metadata(t.import, 0, "other", &value, &len, NULL));
+        CHECK(value == NULL && len == 0);
+        if (i < 2) {
+            CHECK_EQ(TFW_OK, tfw_import_metadata(t.import, 0, "name", &value, &len, NULL));
+            CHECK_EQ(i == 1 ? 4 : 0, len);
+            CHECK(len == 0 || memcmp("text", value, 4) == 0);
+        }
+        tfw_import_free(t.import);
+    }
+}
+
 int main(void) {
     RUN(nothing_is_no_table);
+    RUN(metadata_of_columns);
     RUN(columns_at_the_edges);
     import_as_column = true;
     RUN(columns_at_the_edges);

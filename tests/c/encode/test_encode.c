@@ -124,6 +124,24 @@ static void test_a_sequence_has_context_and_lists(void) {
     CHECK_RECORD("\n\x0c\n\x0a\n\x01n\x12\x05\x1a\x03\n\x01\x01\x12\x07\n\x05\n\x01w\x12\x00", 1);
 }
 
+static void test_steps_may_have_no_kind(void) {
+    static const int64_t steps[] = {0, 3};
+    static const uint8_t presence[] = {TFW_PRESENT, TFW_KINDLESS, TFW_PRESENT};
+    static const uint8_t unknown[] = {TFW_PRESENT, TFW_ABSENT, TFW_PRESENT};
+    tfw_input list = int_input("w", 1);
+    list.steps = steps;
+    list.cell_count = 3;
+    list.step_presence = presence;
+    CHECK_EQ(TFW_OK, tfw_encode_sequence(NULL, 0, &list, 1, 0, 1, 0, 0, out, sizeof out, spans,
+                                         &done, &len, &error));
+    CHECK_RECORD("\n\x00\x12\x17\n\x15\n\x01w\x12\x10\n\x05\x1a\x03\n\x01\x00\n\x00"
+                 "\n\x05\x1a\x03\n\x01\x7f", 0);
+    list.step_presence = unknown;
+    CHECK_EQ(TFW_E_ARGUMENT, tfw_encode_sequence(NULL, 0, &list, 1, 0, 1, 0, 0, out, sizeof out,
+                                                 spans, &done, &len, &error));
+    CHECK_EQ(0, done);
+}
+
 /* Ends in an unreadable page, capacity rising until everything fits. */
 static void test_a_full_output_is_never_overrun(void) {
     static const int64_t splits[] = {0, 5, 5, 6, 8};
@@ -395,6 +413,7 @@ int main(void) {
     RUN(test_more_inputs_that_cannot_be);
     RUN(test_failures_without_an_error_object);
     RUN(test_long_keys_and_long_strings);
+    RUN(test_steps_may_have_no_kind);
     RUN(test_templates_serve_the_steps_of_lists);
     RUN(test_failing_memory_is_reported);
     return check_report("encode");

@@ -386,7 +386,7 @@ def write_a_bytearray(rng, tmp):
 def messages_of_rows_that_change(rng):
     row = copy.deepcopy(ROWS[3])
     held, change = change_list(rng, row["v"], [5, 6])
-    row["v"], row["m"] = held, [held, held]
+    row["v"], row["m"] = held, held
 
     def check(result):
         assert [found["i"].tolist() for found in tfw.decode_examples(result)] == [[3]] * 40

@@ -31,6 +31,7 @@ class Node:
     null_count: int = 0
     offset: int = 0
     name: str | None = "x"
+    metadata: bytes | None = None
 
 
 def lay_out(format: Any, values: Sequence[Any], before: int = 0) -> Node:
@@ -157,6 +158,8 @@ class Exporter:
         out.name = (
             ffi.NULL if node.name is None else self._kept(ffi.new("char[]", node.name.encode()))
         )
+        if node.metadata is not None:
+            out.metadata = self._kept(ffi.new("char[]", node.metadata))
         out.n_children = len(children)
         out.children = self._kept(ffi.new("struct ArrowSchema *[]", children))
         out.dictionary = ffi.NULL if node.dictionary is None else self.schema(node.dictionary)

@@ -14,6 +14,7 @@ from tfwire._base.aliases import (
     Row,
     StorageOptions,
     SupportsArrow,
+    TableFeatures,
 )
 from tfwire._base.arguments import boolean, integer, size_in_bytes
 from tfwire._base.errors import public
@@ -185,11 +186,13 @@ class ShardedWriter(WriterBase):
                 self._run(self._distribute, payloads)
         return count
 
-    def write_columns(self, columns: Row | SupportsArrow) -> None:
-        """Writes columns as ``tf.train.Example`` records.
+    def write_columns(
+        self, columns: Row | SupportsArrow, *, features: TableFeatures | None = None
+    ) -> None:
+        """Writes columns as ``tf.train.Example`` records, or as SequenceExamples.
 
         Args:
-            columns: As for ``encode_columns``.
+            columns, features: As for ``encode_columns``.
 
         Raises:
             TypeError, ValueError, OSError, RuntimeError: As ``TFRecordWriter.write_columns`` and
@@ -205,13 +208,16 @@ class ShardedWriter(WriterBase):
 
         agree = self._the_rows().agree(self.num_records)
         if self._num_shards is None:
-            with closing(encode_framed_apart(columns, self._num_threads, agree)) as blocks:
+            with closing(
+                encode_framed_apart(columns, features, self._num_threads, agree)
+            ) as blocks:
                 for block in blocks:
                     self._run(self._distribute, Framed.of(block))
             return
         self._run(self._workers.begin, self._num_shards)
         for_each = self._workers.for_each
-        dealing = encode_dealt(columns, self._num_shards, self._num_threads, for_each, agree)
+        threads = self._num_threads
+        dealing = encode_dealt(columns, features, self._num_shards, threads, for_each, agree)
         with closing(dealing) as dealt:
             for parts in dealt:
                 self._run(self._write_parts, parts)

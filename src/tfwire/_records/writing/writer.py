@@ -18,6 +18,7 @@ from tfwire._base.aliases import (
     Row,
     StorageOptions,
     SupportsArrow,
+    TableFeatures,
 )
 from tfwire._base.arguments import boolean, integer
 from tfwire._base.errors import public
@@ -191,12 +192,16 @@ class TFRecordWriter(WriterBase):
                 self._collect(chunk)
         return count
 
-    def write_columns(self, columns: Row | SupportsArrow) -> None:
-        """Writes columns as ``tf.train.Example`` records, encoded and framed at once.
+    def write_columns(
+        self, columns: Row | SupportsArrow, *, features: TableFeatures | None = None
+    ) -> None:
+        """Writes columns as ``tf.train.Example`` records, or as SequenceExamples, encoded and
+        framed at once.
 
         Args:
             columns: As for ``encode_columns``: names to columns, or a table of Arrow data, which is
                 read batch by batch.
+            features: As for ``encode_columns``: how lists in lists are written.
 
         Raises:
             TypeError, ValueError: As ``encode_columns``, or the writer is closed. TypeError: A
@@ -209,14 +214,16 @@ class TFRecordWriter(WriterBase):
         self._run(self._write_pending)
         sink = self._sink
         if self._num_threads > 1 and isinstance(sink, DeflatedSink) and sink.has_members:
-            self._write_members(columns, sink)
+            self._write_members(columns, features, sink)
             return
         agree = self._the_rows().agree(self._next_number())
-        with closing(encode_framed(columns, self._num_threads, agree)) as blocks:
+        with closing(encode_framed(columns, features, self._num_threads, agree)) as blocks:
             for block in blocks:
                 self._run(self._write_block, block.view, block.tally)
 
-    def _write_members(self, columns: Row | SupportsArrow, sink: DeflatedSink) -> None:
+    def _write_members(
+        self, columns: Row | SupportsArrow, features: TableFeatures | None, sink: DeflatedSink
+    ) -> None:
         """Writes columns as compressed members. Compressing takes nearly all of the time, so one
         thread at a time encodes."""
         from tfwire._examples.encode import encode_framed_apart
@@ -226,7 +233,7 @@ class TFRecordWriter(WriterBase):
 
         agree = self._the_rows().agree(self._next_number())
         with (
-            closing(encode_framed_apart(columns, 1, agree, _MEMBER_BYTES)) as blocks,
+            closing(encode_framed_apart(columns, features, 1, agree, _MEMBER_BYTES)) as blocks,
             ParallelMap(compressed, blocks, self._num_threads) as members,
         ):
             for block, member in members:

@@ -1,0 +1,168 @@
+"""What a specification says of columns that are written: one that is given, or a table's own."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Mapping
+from typing import Any
+
+from tfwire._base.errors import parser_said
+from tfwire._base.text import column_name, printable, quoted, shorten
+from tfwire._examples.column_batches import METADATA_KEY
+from tfwire._examples.values import key_bytes
+from tfwire._examples.written import WritePlan, WrittenColumn
+from tfwire._parsing.features import (
+    FEATURE_CLASSES,
+    PARTITION_CLASSES,
+    FixedLenFeature,
+    FixedLenSequenceFeature,
+    RaggedFeature,
+    SparseFeature,
+    VarLenFeature,
+)
+from tfwire._parsing.spec import KINDS, Plan, compile_features
+
+_MOST_METADATA = 1 << 20  # bytes of what a table says of a column
+
+
+def plans_of(features: Any) -> list[Plan | None]:
+    """The plan of Examples, or of the two parts of SequenceExamples.
+
+    Args:
+        features: A specification, an InferredSchema, or those of context and feature lists.
+
+    Raises:
+        ValueError, TypeError: As ``compile_features``.
+    """
+    lists = getattr(features, "sequence_features", None)
+    if isinstance(features, tuple) and len(features) == 2:
+        features, lists = features
+    elif not lists:
+        return [compile_features(features)]
+    context = compile_features(features, "context") if features else None
+    return [context, compile_features(lists, "lists") if lists else None]
+
+
+def write_plan(features: Any) -> WritePlan:
+    """How the columns that a specification names become features.
+
+    Raises:
+        ValueError, TypeError: The specification is not valid, or names a column twice.
+    """
+    plans = plans_of(features)
+    columns: dict[bytes, WrittenColumn] = {}
+    for plan in filter(None, plans):
+        for key, feature in plan.features.items():
+            name = key_bytes(key)
+            if name in columns:
+                raise ValueError(f"{quoted(key)} is a feature of the context and a feature list")
+            columns[name] = _written_column(key, feature, plan.lists)
+    return WritePlan(columns, {}, len(plans) == 2)
+
+
+def _written_column(key: Any, feature: Any, is_list: bool) -> WrittenColumn:
+    """How a column becomes features, by a specification that was compiled."""
+    kind, said_by = KINDS[feature.dtype], type(feature)
+    found = WrittenColumn(key, said_by.__name__, key_bytes(key), kind, 1 + is_list, is_list=is_list)
+    if said_by is FixedLenFeature:
+        required = feature.default_value is None
+        return found._replace(lists=0, shape=feature.shape, required=required)
+    if said_by is FixedLenSequenceFeature:
+        required = is_list and not feature.allow_missing
+        return found._replace(lists=1, shape=feature.shape, required=required)
+    if said_by is VarLenFeature:
+        return found
+    if said_by is SparseFeature:
+        raise ValueError(
+            f"feature {quoted(key)}: a SparseFeature is written from the columns of its indices "
+            "and of its values: leave it out of features"
+        )
+    partitions = tuple(
+        (type(each).__name__, each[0] if isinstance(each[0], int) else key_bytes(each[0]))
+        for each in feature.partitions
+    )
+    values = found.key if feature.value_key is None else key_bytes(feature.value_key)
+    lists = found.lists + len(partitions)
+    return found._replace(key=values, lists=lists, partitions=partitions)
+
+
+# ---- The metadata of a table --------------------------------------------------------------------
+
+
+def plan_of_metadata(described: Mapping[bytes, bytes]) -> WritePlan | None:
+    """How the columns of a table become features, by what its metadata says: of those that need it,
+    nested ones and those of SequenceExamples.
+
+    Args:
+        described: The value of METADATA_KEY of the columns that have one, by their names.
+
+    Returns:
+        The plan; None: no column needs one.
+
+    Raises:
+        ValueError: Metadata that is no specification.
+    """
+    columns: dict[bytes, WrittenColumn] = {}
+    keys: dict[bytes, bytes] = {}
+    for name, text in described.items():
+        shown = name.decode("utf-8", "surrogateescape")
+        try:
+            key, feature, is_list = _described(text)
+            part = "lists" if is_list else "example"
+            (feature,) = compile_features({shown: feature}, part).features.values()
+        except (TypeError, ValueError, KeyError, RecursionError, AttributeError) as error:
+            said = printable(shorten(parser_said(error), 200))
+            raise ValueError(
+                f"column {quoted(shown)}: its metadata {METADATA_KEY.decode()} is no "
+                f"specification: {said}; give features, or features={{}} to leave it out of account"
+            ) from None
+        if shown in (column_name(key), column_name(key_bytes(key))):
+            keys[name] = key_bytes(key)
+        is_nested = isinstance(feature, RaggedFeature) and feature.partitions
+        if is_list or is_nested or _has_other_key(feature, key):
+            found = _written_column(shown, feature, is_list)._replace(required=False)
+            if found.key == name:
+                found = found._replace(key=keys.get(name, name))
+            columns[name] = found
+    keys = {name: key for name, key in keys.items() if name != key and name not in columns}
+    is_sequence = any(column.is_list for column in columns.values())
+    return WritePlan(columns, keys, is_sequence) if columns or keys else None
+
+
+def _has_other_key(feature: Any, key: str) -> bool:
+    return isinstance(feature, RaggedFeature) and feature.value_key not in (None, key)
+
+
+def _described(text: bytes) -> tuple[str, Any, bool]:
+    """The key, the specification, and whether it is one of a feature list."""
+    if len(text) > _MOST_METADATA:
+        raise ValueError(f"expected at most {_MOST_METADATA} bytes, found {len(text)}")
+    tree = json.loads(text)
+    if not isinstance(tree, dict):
+        raise TypeError("expected an object")
+    fields = dict(tree)
+    key, kind = fields.pop("key"), fields.pop("feature")
+    part = fields.pop("part", None)
+    if not isinstance(key, str) or part not in (None, "context", "feature_lists"):
+        raise TypeError("expected a key and a part")
+    cls = FEATURE_CLASSES.get(kind) if isinstance(kind, str) else None
+    if cls is None:
+        raise ValueError(f"expected one of {', '.join(FEATURE_CLASSES)}")
+    if "partitions" in fields:
+        fields["partitions"] = [_partition(each) for each in _list_of(fields["partitions"])]
+    return key, cls(**fields), part == "feature_lists"
+
+
+def _partition(each: Any) -> Any:
+    kind, value = _list_of(each)
+    if kind not in PARTITION_CLASSES:
+        raise ValueError(f"expected one of {', '.join(PARTITION_CLASSES)}")
+    if not isinstance(value, int if kind == "UniformRowLength" else str):
+        raise TypeError("expected the key or the length of a partition")
+    return PARTITION_CLASSES[kind](value)
+
+
+def _list_of(value: Any) -> Iterable[Any]:
+    if not isinstance(value, list):
+        raise TypeError("expected a list of partitions")
+    return value
