@@ -27,9 +27,9 @@ class TFRecordDataSource:
     batch of consecutive records, read and parsed at once, and the pipeline shuffles batches.
 
     Args:
-        paths: Paths of regular files or URLs, or one of them. If an index is saved beside a file
-            (``tfwire index``), its headers are not read. Avoid compressed files: reads begin at
-            their start.
+        paths: Regular files and URLs, as for :func:`tfwire.read_records`. If an index is saved
+            beside a file (``tfwire index``), its headers are not read. Avoid compressed files:
+            reads begin at their start.
         features: A specification as for :func:`tfwire.parse_example`; None: elements are bytes.
         batch_size: Records per element; the last one may have fewer. None: elements are records.
         storage_options: fsspec's options of the filesystem of URLs.

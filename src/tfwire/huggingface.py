@@ -2,16 +2,24 @@
 
 from __future__ import annotations
 
+import glob
 import os
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from tfwire import __version__
-from tfwire._interface.files import ObjectSource, either_word, is_path, is_url
+from tfwire._interface.files import (
+    ObjectSource,
+    either_word,
+    input_paths,
+    is_path,
+    is_url,
+    without_indexes,
+)
 from tfwire._interface.messages import column_names, integer, quoted
-from tfwire._interface.partitions import infer_table, read_inputs, string_types
-from tfwire.arrow import ArrowReader, open_reader
+from tfwire._interface.partitions import infer_table, open_no_files, read_inputs, string_types
+from tfwire.arrow import ArrowReader
 
 try:
     import datasets
@@ -71,8 +79,9 @@ class TFRecord(datasets.ArrowBasedBuilder):
     has None. To decode images: ``dataset.cast_column("image", datasets.Image())``.
 
     Args:
-        data_files: Paths, patterns or URLs as ``datasets.load_dataset`` takes them: one, a list, or
-            a dict of these by split. Without a dict the split is "train".
+        data_files: Paths, folders and patterns as for :func:`tfwire.read_records`, or URLs and
+            their patterns as ``datasets.load_dataset`` takes them: one, a list, or a dict of these
+            by split. Without a dict the split is "train".
         specification: The features as for Parser; of SequenceExamples an InferredSchema, or a pair
             of those of context and feature lists. None: they are inferred as by ``open_reader``; of
             URLs 16 of each split are looked at, and a warning says so.
@@ -138,6 +147,7 @@ class TFRecord(datasets.ArrowBasedBuilder):
             **arguments,
         )
         for split, files in self.config.data_files.items():
+            files[:] = without_indexes(files)  # of those that datasets has found
             if not files:
                 raise FileNotFoundError(f"data_files: no file matches for split {quoted(split)}")
 
@@ -174,7 +184,7 @@ class TFRecord(datasets.ArrowBasedBuilder):
     def _generate_tables(self, files: list[str]) -> Iterator[tuple[Key, pyarrow.Table]]:
         reader, schema = self._open(), self.info.features.arrow_schema
         for shard, file in enumerate(files):
-            with read_inputs(reader, _input(file)) as batches:
+            with read_inputs(reader, [_input(file)]) as batches:
                 for number, batch in enumerate(batches):
                     table = pyarrow.Table.from_batches([pyarrow.record_batch(batch)])
                     yield Key(shard, number), table_cast(table, schema)
@@ -195,8 +205,7 @@ class TFRecord(datasets.ArrowBasedBuilder):
             binary_as = _usual_strings(specification, binary_as)
         elif isinstance(binary_as, Mapping):
             binary_as = "auto"
-        return open_reader(
-            (),
+        return open_no_files(
             {} if specification is None else specification,
             columns=self._columns() if known else None,
             batch_size=config.batch_size,
@@ -225,9 +234,15 @@ def _as_patterns(data_files: Any) -> Any:
     if isinstance(data_files, Mapping):
         return {split: _as_patterns(files) for split, files in data_files.items()}
     if is_path(data_files):
-        return os.fsdecode(data_files)
+        if is_url(name := os.fsdecode(data_files)):  # which datasets opens in its own way
+            return name
+        return [glob.escape(os.fsdecode(file)) for file in input_paths(data_files, None)]
     if isinstance(data_files, Iterable):
-        return [_as_patterns(file) for file in data_files]
+        items = list(data_files)
+        if any(isinstance(item, Mapping) for item in items):  # of splits
+            return [{**item, "path": _as_patterns(item["path"])} for item in items]
+        files = map(_as_patterns, without_indexes(items))
+        return [name for file in files for name in (file if isinstance(file, list) else [file])]
     raise TypeError(
         "data_files must be a path, pattern or URL, a list of them, or a dict of these by split, "
         f"found {type(data_files).__name__}"
@@ -249,7 +264,7 @@ def _input(file: str) -> Any:
 
 def _usual_strings(specification: TableFeatures, binary_as: BinaryAs) -> BinaryAs:
     """The types of strings, without large ones that nobody asked for: batches are small."""
-    found = string_types(open_reader((), specification, binary_as=binary_as))
+    found = string_types(open_no_files(specification, binary_as=binary_as))
     if isinstance(binary_as, str):
         asked = dict.fromkeys(found, binary_as)
     else:

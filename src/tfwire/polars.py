@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from tfwire._interface.files import either_word
 from tfwire._interface.messages import boolean
+from tfwire._interface.partitions import open_no_files
 from tfwire.arrow import open_reader
 
 try:
@@ -91,7 +92,7 @@ with_positions, storage_options: As for :func:`tfwire.arrow.open_reader`. Withou
         paths, features, batch_size=batch_size, with_positions=with_positions, **passed
     )
     features = reader.features
-    empty = open_reader([], features, with_positions=with_positions, binary_as=binary_as)
+    empty = open_no_files(features, with_positions=with_positions, binary_as=binary_as)
     schema = polars.DataFrame(empty).schema
     positions = _POSITIONS if with_positions else ()
     read = partial(_read, reader.paths, features, schema, positions, batch_size, passed)

@@ -14,6 +14,7 @@ from tfwire._interface.partitions import (
     FilePartition,
     count_records,
     fitting_batch_size,
+    open_no_files,
     plan_partitions,
     read_partition,
 )
@@ -129,7 +130,7 @@ storage_options: As for :func:`tfwire.arrow.open_reader`. Without features, the 
         """The tasks, about ``parallelism`` of them. Ray calls this."""
         wanted = self._get_data_columns()
         columns = self._columns if wanted is None else wanted
-        empty = open_reader([], self._features, columns=columns, **self._options)
+        empty = open_no_files(self._features, columns=columns, **self._options)
         schema = pyarrow.schema(empty)
         return [
             ReadTask(
@@ -158,7 +159,7 @@ def _blocks(
         return
     fitting = fitting_batch_size(partition, _RAY_BLOCK_BYTES, options["compression_type"])
     size = min(_MOST_ROWS, fitting)
-    reader = open_reader([], features, columns=columns, batch_size=size, **options)
+    reader = open_no_files(features, columns=columns, batch_size=size, **options)
     for batch in read_partition(partition, reader):
         yield pyarrow.Table.from_batches([pyarrow.record_batch(batch)])
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import glob
 import json
 import os
 import uuid
@@ -11,12 +10,13 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from tfwire import FixedLenFeature, ParseError, VarLenFeature
-from tfwire._interface.files import absolute, is_url
+from tfwire._interface.files import absolute, input_paths
 from tfwire._interface.messages import choice, quoted, show_path, size_in_bytes
 from tfwire._interface.new_files import StagedFiles
 from tfwire._interface.partitions import (
     FilePartition,
     fitting_batch_size,
+    open_no_files,
     plan_partitions,
     read_partition,
 )
@@ -85,11 +85,11 @@ class SparkSource(DataSource):
     Spark finds it by itself where tfwire is installed (by the package ``pyspark_tfwire``);
     elsewhere, ``spark.dataSource.register(SparkSource)``.
 
-    Reading: the path is a file, a folder, a pattern or a URL. Without ``.schema(...)`` the records
-    are looked at, of long files the first: a feature of which none has several values is a column
-    of its type, others are arrays; strings are string where all are UTF-8, else binary. With it,
-    the columns are those of the schema, and nothing else is parsed. A feature that a record lacks
-    is null.
+    Reading: the path is a file, a folder, a pattern, a URL or a set of shards, ``name@64``. Without
+    ``.schema(...)`` the records are looked at, of long files the first: a feature of which none has
+    several values is a column of its type, others are arrays; strings are string where all are
+    UTF-8, else binary. With it, the columns are those of the schema, and nothing else is parsed. A
+    feature that a record lacks is null.
 
     Writing: ``mode("append")`` or ``mode("overwrite")`` to a folder that all workers see. Files get
     their names when all tasks have ended; the rows of a task that is tried again are there once.
@@ -188,27 +188,13 @@ class _Files:
         named = json.loads(options["paths"]) if "paths" in options else [options.get("path", "")]
         if named == [""]:
             raise ValueError("the path to read is missing: load(path)")
-        self.paths = [file for path in named for file in _matching(path)]
+        files = input_paths(list(map(_without_scheme, named)), self.storage_options)
+        self.paths = list(map(absolute, files))
 
 
 def _without_scheme(path: str) -> str:
     """The path of a URL of a local file, as Spark has them."""
     return path.removeprefix("file://") if path.startswith("file:///") else path
-
-
-def _matching(path: str) -> list[str]:
-    """The files of a folder or a pattern; hidden ones, and those that begin with "_", are left
-    out, as in Spark."""
-    path = _without_scheme(path)
-    if is_url(path):
-        return [path]
-    if os.path.isdir(path):
-        files = [name for name in _visible_files(path) if not name.endswith(".tfwindex")]
-    else:
-        files = sorted(glob.glob(path)) if glob.has_magic(path) else [path]
-    if not files:
-        raise FileNotFoundError(f"no file matches {show_path(path)}")
-    return [absolute(file) for file in files]
 
 
 def _visible_files(folder: str) -> list[str]:
@@ -373,8 +359,7 @@ class _Reader(DataSourceReader):
 
     def _batches(self, part: FilePartition, *, complete: bool) -> Iterator[pyarrow.RecordBatch]:
         compression = self._files.options["compression_type"]
-        reader = open_reader(
-            [],
+        reader = open_no_files(
             _features(self._schema, complete=complete),
             batch_size=min(
                 _SPARK_BATCH_ROWS, fitting_batch_size(part, _SPARK_BATCH_BYTES, compression)

@@ -407,11 +407,13 @@ def make_of(name, tmp_path):
     return (lambda rng: make(rng, str(tmp_path))) if takes_folder else make
 
 
+@pytest.mark.filterwarnings("ignore:.* is empty:tfwire.TfwireWarning")
 @pytest.mark.parametrize("name", CASES)
 def test_inputs_that_change_give_some_answer(name, tmp_path):
     assert run(make_of(name, tmp_path), SECONDS or 0.05, seed=1) >= 0
 
 
+@pytest.mark.filterwarnings("ignore:.* is empty:tfwire.TfwireWarning")
 @pytest.mark.slow
 @pytest.mark.parametrize("seed", range(FIRST_SEED + 2, FIRST_SEED + 5))
 @pytest.mark.parametrize("name", CASES)

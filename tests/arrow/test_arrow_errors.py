@@ -19,7 +19,7 @@ from helpers.arrow.structs import (
     rows_of_batch,
     written,
 )
-from tfwire._interface.partitions import read_inputs
+from tfwire._interface.partitions import open_no_files, read_inputs
 from tfwire.arrow import open_reader
 
 
@@ -203,7 +203,7 @@ def test_other_files_are_read_with_the_compression_that_was_given(tmp_path):
     tfw.write_records(tmp_path / "a.gz", [{"x": 1}] * 3, "GZIP")
     features = {"x": tfw.FixedLenFeature([], tfw.int64)}
     for compression_type in ("GZIP", "auto"):
-        reader = open_reader([], features, compression_type=compression_type)
-        assert [len(batch) for batch in read_inputs(reader, tmp_path / "a.gz")] == [3]
+        reader = open_no_files(features, compression_type=compression_type)
+        assert [len(batch) for batch in read_inputs(reader, [tmp_path / "a.gz"])] == [3]
     with pytest.raises(tfw.DataLossError):
-        list(read_inputs(open_reader([], features, compression_type=""), tmp_path / "a.gz"))
+        list(read_inputs(open_no_files(features, compression_type=""), [tmp_path / "a.gz"]))

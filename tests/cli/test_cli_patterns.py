@@ -40,9 +40,13 @@ def counts(*words):
     return result.returncode, {line["path"]: line["records"] for line in lines}
 
 
-@pytest.mark.parametrize("pattern", ["a-*", "a-?", "a-[0-2]", "./a-*"])
-def test_files_that_match_in_the_order_of_their_names(pattern):
-    status, found = counts(pattern)
+@pytest.mark.parametrize(
+    "words",
+    [["a-*"], ["a-?"], ["a-[0-2]"], ["./a-*"], ["a-0", "a-0.tfwindex", "a-1", "a-2"]],
+)
+def test_files_that_match_in_the_order_of_their_names(words):
+    status, found = counts(*words)
+    pattern = words[0]
     prefix = "./" if pattern.startswith("./") else ""
     assert (0, [f"{prefix}a-{i}" for i in range(3)]) == (status, list(found))
     assert [1, 2, 3] == list(found.values())
@@ -64,10 +68,23 @@ def test_a_file_whose_name_looks_like_a_pattern_is_itself(folder):
     assert (0, {"a-*": 1}) == counts("a-*")
 
 
-def test_a_pattern_that_nothing_matches_is_named():
-    result = tfwire_main("count", "c-*", "a-0")
-    assert 1 == result.returncode
-    assert b"tfwire count: c-*: No such file or directory" in result.stderr
+def test_a_folder_is_the_files_in_it(folder):
+    for name in ("_SUCCESS", ".part-0.crc", "part-1", "part-0"):
+        tfw.write_records(folder / "a-folder" / name, [b"x"])
+    expected = {f"a-folder/part-{i}": 1 for i in range(2)}
+    assert (0, expected) == counts("a-folder")
+
+
+@pytest.mark.parametrize("command", ["count", "stats", "schema", "index", "verify", "info", "head"])
+def test_a_pattern_or_folder_without_files_is_named_before_anything_is_read(command):
+    for name, error in (
+        ("c-*", "no file matches the pattern"),
+        ("c@3", "no file matches the pattern c-?????-of-00003"),
+        ("a-folder", "no file of records is in the folder"),
+    ):
+        result = tfwire_main(command, "a-0", name)
+        assert (1, b"") == (result.returncode, result.stdout)
+        assert f"tfwire {command}: {name}: {error}\n" == result.stderr.decode()
 
 
 def test_objects_that_match(objects):
@@ -95,6 +112,4 @@ def test_objects_of_a_half_published_set_are_told_once(objects):
 def test_no_object_matches(objects):
     result = tfwire_main("verify", "memory://bucket/c-*")
     assert (1, b"") == (result.returncode, result.stdout)
-    assert (
-        b"memory://bucket/c-*: it cannot be found (1 try): there is no such object" in result.stderr
-    )
+    assert b"memory://bucket/c-*: no object matches the pattern" in result.stderr

@@ -40,7 +40,7 @@ def sources(numbered):
         "mixed": ([plain[0], gzip[2], plain[3]], {"compression_type": "auto"}),
         "damaged": (numbered.damaged, {"on_corrupt": "skip"}),
         "shuffled": (plain, {"shuffle_files": True, "seed": 4}),
-        "no files": ([], {}),
+        "no files": (iter(()), {}),
     }
 
 

@@ -45,7 +45,7 @@ def numbers_of(folder):
     """The column i of all files of a folder, and its other entries."""
     names = sorted(os.listdir(folder))
     files = [folder / name for name in names if ".tfrecord" in name]
-    records = tfw.read_records(files)
+    records = tfw.read_records(iter(files))
     numbers = [tfw.decode_example(record)["i"][0] for record in records]
     return sorted(numbers), [name for name in names if ".tfrecord" not in name]
 

@@ -67,7 +67,7 @@ def numbers_of(folder):
     """The column i of all files of a folder, and its other entries."""
     names = sorted(os.listdir(folder))
     files = [folder / name for name in names if ".tfrecord" in name]
-    numbers = [tfw.decode_example(record)["i"][0] for record in tfw.read_records(files)]
+    numbers = [tfw.decode_example(record)["i"][0] for record in tfw.read_records(iter(files))]
     return sorted(numbers), [name for name in names if ".tfrecord" not in name]
 
 

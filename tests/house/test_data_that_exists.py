@@ -65,6 +65,40 @@ def _():
     return RECORDS
 
 
+def _parts(*names):
+    """Files with a record each, which is the name, and what Spark leaves beside them."""
+    for path in map(Path, names):
+        path.parent.mkdir(parents=True, exist_ok=True)
+        tfw.write_records(path, [path.as_posix().encode()])
+        path.with_name(f".{path.name}.crc").write_bytes(b"crc\0")
+        (path.parent / "_SUCCESS").touch()
+    return [name.encode() for name in names]
+
+
+@layout("a folder of part files, with `_SUCCESS` and checksums")
+def _():
+    return _parts("table/part-00000", "table/part-00001")
+
+
+@layout("a folder of folders, as `day=1`")
+def _():
+    return _parts("table/day=1/part-0", "table/day=2/part-0")
+
+
+@layout("a set of shards, all or an error")
+def _():
+    return _parts(*(f"train.tfrecord-{i:05}-of-00003" for i in range(3)))
+
+
+@layout("files by a pattern, indexes beside them")
+def _():
+    names = _parts("train-0", "train-1")
+    for name in names:
+        tfw.RecordIndex.build(name).save()
+    Path("train-info.json").write_text("{}", encoding="utf-8")
+    return names
+
+
 @layout("Examples without a description")
 def _():
     tfw.write_records("train.tfrecord", [{"x": [1.5, 2], "label": i} for i in range(3)])

@@ -333,6 +333,20 @@ def use_other_helpers() -> None:
                 getattr(tfw, re.search(r"use (\w+)", str(error))[1])(value)
 
 
+def use_what_takes_several() -> None:
+    for name in ("p-0", "p-1"):
+        tfw.write_records(name, RECORDS)
+    ones: list[Callable[[str], Any]] = [tfw.TFRecordFile, tfw.RecordIndex.build, tfw.verify_file]
+    for one in (*ones, tfw.follow_records):
+        message = raised(lambda one=one: one("p-*"))
+        code = re.search(r"use ([\w.]+\(paths\))", message)[1]
+        several = list(eval(f"tfw.{code}", {"tfw": tfw, "paths": "p-*"}))
+        assert several == RECORDS * 2 or ["p-0", "p-1"] == [each.path for each in several]
+    assert "use repair_file for each" in raised(lambda: tfw.repair_file("p-*", "new"))
+    for report in tfw.verify_files("p-*"):
+        tfw.repair_file(report.path, f"new {report.path}")
+
+
 def use_objects() -> None:
     array = np.array([b"abc", b"de"])
     for call in (
@@ -422,6 +436,8 @@ REMEDIES: dict[str, Callable[[], None]] = {
     "a SparseTensor cannot be a column": use_a_ragged_tensor,
     "smaller batches": use_another_feature,
     "{}, found {}; use {}": use_other_helpers,
+    "{} must be one file, found {}; use {}": use_what_takes_several,
+    "RecordIndex.build_many(paths)": use_what_takes_several,
     "use dtype=object": use_objects,
     "two columns would have the name": leave_a_column_out,
     "it is too far to read there": index_what_is_far,

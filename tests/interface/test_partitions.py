@@ -10,10 +10,10 @@ from helpers.reading import flip_byte
 from tfwire._interface.partitions import (
     count_records,
     fitting_batch_size,
+    open_no_files,
     plan_partitions,
     read_partition,
 )
-from tfwire.arrow import open_reader
 
 FEATURES = {"i": tfw.FixedLenFeature([], tfw.int64)}
 NUM_RECORDS = 150
@@ -34,7 +34,7 @@ def indexed(path):
 
 
 def values(partition, batch_size=7, on_corrupt="raise", **options):
-    reader = open_reader([], FEATURES, batch_size=batch_size, on_corrupt=on_corrupt, **options)
+    reader = open_no_files(FEATURES, batch_size=batch_size, on_corrupt=on_corrupt, **options)
     return [row["i"] for batch in read_partition(partition, reader) for row in rows_of_batch(batch)]
 
 
@@ -98,10 +98,10 @@ def test_a_partition_is_read_twice_alike_after_a_pickle(indexed):
         again = pickle.loads(pickle.dumps(part))
         assert again == part
         batches = [
-            rows_of_batch(b) for b in read_partition(part, open_reader([], FEATURES, batch_size=7))
+            rows_of_batch(b) for b in read_partition(part, open_no_files(FEATURES, batch_size=7))
         ]
         assert batches == [
-            rows_of_batch(b) for b in read_partition(again, open_reader([], FEATURES, batch_size=7))
+            rows_of_batch(b) for b in read_partition(again, open_no_files(FEATURES, batch_size=7))
         ]
         assert (
             count_records(part)
@@ -163,7 +163,8 @@ def test_urls_are_whole_and_grouped(indexed):
     memory = fsspec.filesystem("memory")
     for name in "ab":
         memory.pipe(f"/partitions/{name}", indexed.read_bytes())
-    (part,) = plan_partitions("memory://partitions/*", partition_bytes=10**6)
+    paths = [f"memory://partitions/{name}" for name in "ab"]
+    (part,) = plan_partitions(paths, partition_bytes=10**6)
     assert values(part) == 2 * list(range(NUM_RECORDS))
     assert part.num_bytes == 2 * indexed.stat().st_size
     with pytest.raises(FileNotFoundError, match="memory://partitions/nothing"):

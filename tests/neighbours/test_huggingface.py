@@ -53,10 +53,34 @@ def test_data_files_as_users_give_them(files, read):
     assert {**FEATURES, "name": Value("string")} == every["test"].features
 
 
+def test_folders_names_like_patterns_and_what_lies_beside(tmp_path):
+    (tmp_path / "table").mkdir()
+    for name in ("part-0", "part[1]", "part1"):
+        tfw.write_records(tmp_path / "table" / name, [{"name": name}])
+        tfw.RecordIndex.build(tmp_path / "table" / name).save()
+    (tmp_path / "table/_SUCCESS").touch()
+    (tmp_path / "table/.part-0.crc").write_bytes(b"crc\0")
+    folder = str(tmp_path / "table")
+    given = {"folder": folder, "literal": f"{folder}/part[1]", "pattern": [f"{folder}/part*"]}
+    builder = TFRecord(given)
+    builder.download_and_prepare()
+    found = {split: rows["name"][:] for split, rows in builder.as_dataset().items()}
+    every = ["part-0", "part1", "part[1]"]
+    assert {"folder": every, "literal": ["part[1]"], "pattern": every} == found
+
+
+def test_indexes_that_a_pattern_of_urls_finds_are_left_out():
+    for name in "ab":
+        tfw.write_records(f"memory://hf/{name}", [{"name": name}])
+    MemoryFileSystem().pipe("/hf/a.tfwindex", b"an index")
+    stream = TFRecord("memory://hf/*").as_streaming_dataset("train")
+    assert ["a", "b"] == [row["name"] for row in stream]
+
+
 def test_files_that_are_not_there(files):
     with pytest.raises(FileNotFoundError, match="Unable to find"):
         TFRecord("absent.tfrecord")
-    with pytest.raises(FileNotFoundError, match="no file matches for split 'test'"):
+    with pytest.raises(FileNotFoundError, match=r"no file matches the pattern: 'absent-\*'"):
         TFRecord({"train": files, "test": "absent-*"})
     with pytest.raises(TypeError, match=r"data_files must be a path, pattern or URL.*found int"):
         TFRecord(3)

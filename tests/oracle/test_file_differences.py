@@ -129,6 +129,12 @@ def test_accepted_paths(tmp_path):
     with tfw.TFRecordWriter(tmp_path / "ours"):
         pass
     assert 0 == (tmp_path / "ours").stat().st_size
+    tfw.write_records(tmp_path / "set-00000-of-00001", [b"record"])
+    for name in ("set-*", "set@1"):
+        with pytest.raises(tf.errors.NotFoundError):
+            dataset_records(tmp_path / name)
+        dataset = compat.data.TFRecordDataset([str(tmp_path / name)])
+        assert [b"record"] == list(dataset.as_numpy_iterator())
 
 
 FORK = """

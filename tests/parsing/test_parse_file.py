@@ -93,7 +93,7 @@ def test_sequence_examples_are_read_alike(tmp_path):
 
 
 def test_no_files_and_empty_files_give_no_batches(parser, tmp_path):
-    assert [] == list(parser.parse_file([]))
+    assert [] == list(parser.parse_file(iter([])))
     path = write(tmp_path / "empty.tfrecord", [])
     assert [] == list(parser.parse_file([path, path], num_threads=2))
 

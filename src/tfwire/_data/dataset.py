@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-import glob
 import os
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from contextlib import suppress
 from functools import partial
 from typing import Any, SupportsIndex, TypeVar, overload
 
@@ -28,9 +26,10 @@ from tfwire._data.pipeline import Element
 from tfwire._data.stages import Stage
 from tfwire._data.structure import map_structure
 from tfwire._records.files.compression import either_word
+from tfwire._records.files.find_files import input_paths, matching_names
 from tfwire._records.files.paths import split_paths
-from tfwire._records.files.urls import ObjectPath, expand, is_url, with_storage_options
-from tfwire._records.reading.options import input_paths, make_options
+from tfwire._records.files.urls import with_storage_options
+from tfwire._records.reading.options import make_options
 
 D = TypeVar("D", bound="Dataset[Any]")
 A = TypeVar("A")
@@ -261,7 +260,8 @@ class Dataset(Transformations[Element]):
         """The names of the files that match a pattern, as bytes.
 
         Args:
-            file_pattern: A pattern of ``glob``, also in a URL, or several.
+            file_pattern: A pattern of ``glob``, also in a URL, or several. All that matches is
+                listed, but for the indexes (``.tfwindex``) of files that match.
             shuffle: Use a new random order in every pass, the default as in TensorFlow. False
                 sorts the names.
             seed: As for :meth:`shuffle`.
@@ -283,7 +283,7 @@ class Dataset(Transformations[Element]):
             with_storage_options(pattern, storage_options)
             for pattern in split_paths(file_pattern, "file_pattern")
         ]
-        names = sorted({name for pattern in patterns for name in _matches(pattern)})
+        names = matching_names(patterns)
         if not names:
             raise ValueError(f"no files match {file_pattern!r}")
         files: Dataset[bytes] = cls.from_tensor_slices(list(map(os.fsencode, names)))
@@ -299,8 +299,7 @@ class TFRecordDataset(Dataset[bytes]):
     """The records of TFRecord files, as bytes; every checksum is verified.
 
     Args:
-        filenames: A path (str or PathLike), a URL or a path of universal_pathlib, a pattern like
-            "train-*" (its files in the order of their names), or an iterable of paths.
+        filenames: As for ``read_records``: paths, URLs, folders, patterns; or a dataset of names.
         compression_type, options: Two words for one argument: None or "" for none, "GZIP", "ZLIB";
             "auto" looks at each file.
         buffer_size: Bytes read at a time; None chooses.
@@ -352,7 +351,7 @@ class TFRecordDataset(Dataset[bytes]):
         storage_options: StorageOptions = None,
     ) -> None:
         compression_type = either_word(compression_type, options)
-        paths = paths_of(filenames, storage_options)
+        paths = self._files(filenames, storage_options)
         reading = {
             "buffer_size": buffer_size,
             "on_corrupt": on_corrupt,
@@ -380,9 +379,13 @@ class TFRecordDataset(Dataset[bytes]):
                 )
             from tfwire._records.index.random_access import TFRecordFiles
 
-            files = TFRecordFiles(paths, cache_bytes=cache_bytes)
+            files = TFRecordFiles(iter(paths), cache_bytes=cache_bytes)
             stage = indexed_records.IndexedRecords(files, range(len(files)))
         super().__init__(stage, "TFRecordDataset")
+
+    @staticmethod
+    def _files(filenames: Any, storage_options: StorageOptions) -> list[Any]:
+        return paths_of(filenames, storage_options)
 
 
 def _datasets(datasets: Any) -> list[Any]:
@@ -416,25 +419,12 @@ def _generate(
     return map(partial(map_structure, hide), generator(*args))
 
 
-def _matches(pattern: Any) -> list[str]:
-    """The files that match a pattern of ``list_files``."""
-    if not isinstance(pattern, ObjectPath):
-        return glob.glob(os.fsdecode(pattern))
-    with suppress(FileNotFoundError):
-        return [str(path) for path in expand(pattern)]
-    return []
-
-
-def paths_of(filenames: Any, storage_options: StorageOptions = None) -> list[Any]:
-    """The files of an argument: a name or pattern, several, a tensor or a dataset of them."""
+def paths_of(
+    filenames: Any,
+    storage_options: StorageOptions = None,
+    find: Callable[..., Iterable[Any]] = input_paths,
+) -> list[Any]:
+    """The files of an argument, which may be a dataset of them. The rule finds what it names."""
     if hasattr(filenames, "as_numpy_iterator"):
         filenames = list(filenames.as_numpy_iterator())
-    if hasattr(filenames, "numpy"):
-        filenames = filenames.numpy()
-    if isinstance(filenames, (str, bytes, os.PathLike)):
-        name = os.fsdecode(filenames)
-        if glob.has_magic(name) and not is_url(name) and not os.path.exists(name):
-            filenames = sorted(glob.glob(name)) or [name]  # so that the error names the pattern
-        else:
-            filenames = [filenames]
-    return list(input_paths(filenames, storage_options, "filenames"))
+    return list(find(filenames, storage_options, "filenames"))

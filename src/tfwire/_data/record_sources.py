@@ -129,9 +129,8 @@ class Records(Stage):
     ) -> BatchReader:
         """A reader of one of the files."""
         options = make_options(self.compression_type, **self.options)
-        return BatchReader(
-            self.paths[number], options, start=start, markers=markers, records_ahead=ahead
-        )
+        file = [self.paths[number]]
+        return BatchReader(file, options, start=start, markers=markers, records_ahead=ahead)
 
     def place_form(self) -> list[Any]:
         """The form of a place: a file's number, the record and the offset where to begin in it, and

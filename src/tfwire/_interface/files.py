@@ -1,8 +1,11 @@
 """Files as the library knows them, for neighbours that open, list or write files themselves.
 
 * Names: ``is_path`` and ``is_url`` tell them from other inputs, ``absolute`` is independent of the
-  working folder, ``index_beside`` names the index of a file, ``input_paths`` finds those of a
-  pattern of URLs.
+  working folder, ``index_beside`` names the index of a file. ``input_paths`` finds those that an
+  argument names, ``one_input`` the one that it must name,
+  ``tensorflow_paths`` those by TensorFlow's rule; ``without_indexes`` leaves out what
+  lies beside files in a list. Who lists files by other means takes ``as_pattern`` of a name, and
+  ``files_that_match`` of what it has listed.
 * Inputs for any reader: an ``ObjectSource`` is a file object with a name for errors, a
   ``SectionSource`` one up to an offset.
 * Readers: ``make_options`` checks how to read; ``compression_name`` of an argument,
@@ -30,6 +33,14 @@ from tfwire._records.files.compression import (
     compression_name as compression_name,
     either_word as either_word,
 )
+from tfwire._records.files.find_files import (
+    as_pattern as as_pattern,
+    files_that_match as files_that_match,
+    input_paths as input_paths,
+    one_input as one_input,
+    tensorflow_paths as tensorflow_paths,
+    without_indexes as without_indexes,
+)
 from tfwire._records.files.paths import (
     absolute as absolute,
     index_beside as index_beside,
@@ -44,7 +55,6 @@ from tfwire._records.frames import (
 )
 from tfwire._records.reading.options import (
     AS_TENSORFLOW as AS_TENSORFLOW,
-    input_paths as input_paths,
     make_options as make_options,
 )
 from tfwire._records.reading.publishing_markers import Markers

@@ -9,10 +9,10 @@ Where no specification is given, the driver asks ``infer_table`` for one, or ``o
 ``infer_sample`` also says whether it has seen all records. ``string_types`` are those of a reader's
 strings.
 
-Engines that cut files themselves read an index with ``offsets_of_index``; ``build_indexes`` makes
-new ones. They parse a part of a
-file, or a file that they have opened, with ``read_inputs`` of an ArrowReader, or with
-``parse_from`` of a Parser, as ``ParsingOptions`` say.
+Workers make a reader by ``open_no_files``. Engines that cut files themselves read an index with
+``offsets_of_index``; ``build_indexes`` makes new ones. They parse a part of a file, or a file that
+they have opened, with ``read_inputs`` of an ArrowReader, or with ``parse_from`` of a Parser, as
+``ParsingOptions`` say.
 """
 
 from __future__ import annotations
@@ -30,20 +30,21 @@ from tfwire._base.aliases import (
     OnCorrupt,
     RemotePath,
     StorageOptions,
+    TableFeatures,
 )
 from tfwire._base.arguments import boolean, integer
 from tfwire._base.errors import DataLossError, warn
 from tfwire._parsing.parse_file import ParsingOptions as ParsingOptions, parse_from as parse_from
 from tfwire._records.files.byte_sources import SectionSource
-from tfwire._records.files.paths import absolute, index_beside, is_path
-from tfwire._records.files.urls import ObjectPath, raise_naming
+from tfwire._records.files.paths import absolute, index_beside, is_path, split_paths
+from tfwire._records.files.urls import ObjectPath, raise_naming, with_storage_options
 from tfwire._records.index.index_files import offsets_of_lengths, read_contents
 from tfwire._records.index.offset_checks import stale
 from tfwire._records.index.record_index import RecordIndex, build_indexes as build_indexes
 from tfwire._records.reading.batch_reader import BatchReader
 from tfwire._records.reading.damage import RecordPosition
-from tfwire._records.reading.options import input_paths, make_options
-from tfwire.arrow import ArrowReader, RecordBatch
+from tfwire._records.reading.options import make_options
+from tfwire.arrow import ArrowReader, RecordBatch, open_reader
 from tfwire.arrow._reader import read_inputs as read_inputs
 from tfwire.arrow._table_types import infer_sample as infer_sample, infer_table as infer_table
 
@@ -75,6 +76,11 @@ def string_types(reader: ArrowReader) -> dict[str, str]:
     return {field.name: field.strings for field in fields if field.strings is not None}
 
 
+def open_no_files(features: TableFeatures, **options: Any) -> ArrowReader:
+    """A reader of what ``read_inputs`` and ``read_partition`` give it; else as ``open_reader``."""
+    return open_reader(iter(()), features, **options)  # of an empty list, it warns
+
+
 def plan_partitions(
     paths: RemotePath | Iterable[RemotePath],
     *,
@@ -91,7 +97,7 @@ def plan_partitions(
     would end the others: where ``on_corrupt`` is "tail" or "stop".
 
     Args:
-        paths: As for ``open_reader``.
+        paths: Files and URLs, as ``input_paths`` or the ``paths`` of a reader have them.
         partition_bytes: Bytes of a partition in the files, about. Longer are those of files that
             cannot be split, and of longer records.
         compression_type, on_corrupt, storage_options: As for ``open_reader``.
@@ -106,7 +112,8 @@ def plan_partitions(
     scan = boolean("scan", scan)
     make_options(compression_type, True, on_corrupt, None, None)  # to check them now
     partitions: list[FilePartition] = []
-    for path in input_paths(paths, storage_options):
+    for path in split_paths(paths):
+        path = with_storage_options(path, storage_options)
         if not is_path(path):
             raise TypeError(f"paths must be paths or URLs, found {type(path).__name__}")
         place = path if isinstance(path, ObjectPath) else absolute(path)
@@ -180,7 +187,7 @@ def read_partition(partition: FilePartition, reader: ArrowReader) -> Iterator[Re
 
     Args:
         partition: Of ``plan_partitions``.
-        reader: How to read it: ``open_reader([], features, ...)``, with features and the
+        reader: How to read it: ``open_no_files(features, ...)``, with the
             ``compression_type`` and ``on_corrupt`` of ``plan_partitions``.
 
     Raises:

@@ -39,6 +39,7 @@ from tfwire._parsing.single import (
 )
 from tfwire._parsing.spec import Plan
 from tfwire._records.files.compression import either_word
+from tfwire._records.files.find_files import input_paths
 from tfwire._records.reading.options import make_options
 from tfwire._records.reading.pipeline import Chunk
 
@@ -196,8 +197,7 @@ class BaseParser(FileParser[Batch], Generic[Batch, Single]):
         raised, in a batch that may be incomplete.
 
         Args:
-            paths: A path, a URL, a path of universal_pathlib, a binary file object, or an iterable
-                of them, as for ``read_records``.
+            paths: As for ``read_records``: paths, URLs, folders, patterns, file objects.
             batch_size: Records of a batch; the last may have fewer.
             compression_type, options: Two words for one argument: None or "", "GZIP", "ZLIB", or
                 "auto" looks at the first bytes.
@@ -239,7 +239,7 @@ class BaseParser(FileParser[Batch], Generic[Batch, Single]):
             boolean("drop_remainder", drop_remainder),
             choice("on_parse_error", on_parse_error, ("raise", "skip")) == "skip",
         )
-        return parse_from(self, paths, parsing, storage_options=storage_options)
+        return parse_from(self, input_paths(paths, storage_options), parsing)
 
     def _parse_batches(
         self, serialized: Any, size: int | None, out: Out | None = None, names: Any = None

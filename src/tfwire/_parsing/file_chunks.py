@@ -15,7 +15,6 @@ from contextlib import closing, suppress
 from itertools import chain, count
 from typing import Any, NamedTuple, Protocol
 
-from tfwire._base.aliases import Input, StorageOptions
 from tfwire._base.arrays import keep_heap
 from tfwire._base.errors import ParseError, warn
 from tfwire._base.native import damaged_record_error, ffi, lib
@@ -30,7 +29,7 @@ from tfwire._records.files.urls import ObjectPath, is_url
 from tfwire._records.reading.batch_reader import BatchReader
 from tfwire._records.reading.damage import RecordPosition, SkippedRegions
 from tfwire._records.reading.files_ahead import FilesAhead
-from tfwire._records.reading.options import ReadOptions, input_paths
+from tfwire._records.reading.options import ReadOptions
 from tfwire._records.reading.pipeline import (
     BEGINNING,
     Chunk,
@@ -129,7 +128,7 @@ class FileChunks:
 
     Args:
         parser: Makes the results.
-        paths, storage_options: As for ``parse_file``.
+        inputs: The files, as ``input_paths`` gives them: a list, or an iterator.
         options: How to read and parse them.
         start: Where to begin in the first file.
 
@@ -140,18 +139,17 @@ class FileChunks:
     def __init__(
         self,
         parser: Parsing,
-        paths: Input | Iterable[Input],
+        inputs: list[Any] | Iterator[Any],
         options: ParsingOptions,
         start: RecordPosition,
-        storage_options: StorageOptions,
     ) -> None:
         self._parser = parser
         self._options = options
         self._start = start
         self.left_out: LeftOut = LeftOut()
         self._known: list[Any] = []  # the inputs that the pipeline was told of
-        self._left = input_paths(paths, storage_options)
-        self._is_list = isinstance(paths, (list, tuple))
+        self._is_list = isinstance(inputs, list)
+        self._left = iter(inputs)
         self._left_error: Exception | None = None  # that getting more of them has raised
         # The receipt of records is the pipeline's: but of unverified ones that are left out, only
         # the reader knows the checksums in the file.
@@ -185,7 +183,7 @@ class FileChunks:
             listed = list(self._left)
             self._left = iter(listed)
             inputs = FilesAhead(listed, reading, num_threads, self._start)
-        return BatchReader(None, reading, inputs=inputs)
+        return BatchReader(inputs, reading)
 
     def _create_pipeline(self) -> NativePipeline:
         options, (first, *others) = self._options, self._parser._schemas

@@ -18,9 +18,9 @@ from tfwire._parsing.features import (
 )
 from tfwire._parsing.survey import FeatureSurvey, Survey, survey_files
 from tfwire._records.files.compression import either_word
+from tfwire._records.files.find_files import input_paths
 from tfwire._records.files.paths import is_path
 from tfwire._records.reading.damage import display_name
-from tfwire._records.reading.options import input_paths
 
 
 class FeatureStatistics(NamedTuple):
@@ -118,7 +118,7 @@ def infer_schema(
     FixedLenSequenceFeatures where every step has the same number of values, else VarLenFeatures.
 
     Args:
-        paths: A path, or a list of them, as for read_records.
+        paths: As for ``read_records``.
         num_records: How many records to read, in equal parts from the beginning of every file; at
             least one of each. None: all.
         compression_type, options, storage_options: As for read_records.

@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 from typing import Any, TypeVar
 
-from tfwire._base.aliases import Input, StorageOptions
 from tfwire._base.errors import ParseError, warn
 from tfwire._base.shared_iterator import SharedIterator
 from tfwire._parsing.file_chunks import FileChunks, Parsing, ParsingOptions as ParsingOptions
@@ -127,13 +126,13 @@ class FileBatches(SharedIterator[Batch]):
 
 def parse_from(
     parser: Parsing,
-    paths: Input | Iterable[Input],
+    inputs: list[Any] | Iterator[Any],
     options: ParsingOptions,
     start: RecordPosition | None = None,
-    storage_options: StorageOptions = None,
 ) -> FileBatches[Any]:
-    """As ``parser.parse_file``, from a position in the first file on."""
+    """As ``parser.parse_file``, of files that ``input_paths`` has found, from a position in the
+    first on."""
     start = start or RecordPosition()
     reading = options.reading._replace(buffer_size=_BUFFER_SIZE)
-    chunks = FileChunks(parser, paths, options._replace(reading=reading), start, storage_options)
+    chunks = FileChunks(parser, inputs, options._replace(reading=reading), start)
     return FileBatches(chunks, start)

@@ -11,7 +11,6 @@ from typing import Any
 from tfwire._base.aliases import (
     BinaryAs,
     DetectedCompressionType,
-    Input,
     OnCorrupt,
     RemotePath,
     StorageOptions,
@@ -26,9 +25,10 @@ from tfwire._parsing.parse_file import FileBatches, ParsingOptions, parse_from
 from tfwire._parsing.spec import Plan, compile_features
 from tfwire._parsing.write_plans import plans_of
 from tfwire._records.files.compression import either_word
+from tfwire._records.files.find_files import input_paths
 from tfwire._records.files.paths import absolute, is_path
 from tfwire._records.reading.damage import RecordPosition
-from tfwire._records.reading.options import input_paths, make_options
+from tfwire._records.reading.options import make_options
 from tfwire._records.reading.pipeline import MOST_THREADS
 from tfwire.arrow._layout import TableLayout
 from tfwire.arrow._parsed_batches import BatchParser, RecordBatch, schema_capsule, stream_capsule
@@ -134,7 +134,7 @@ class ArrowReader:
 
 
 def read_inputs(
-    reader: ArrowReader, inputs: Input | Iterable[Input], start: RecordPosition | None = None
+    reader: ArrowReader, inputs: list[Any], start: RecordPosition | None = None
 ) -> FileBatches[RecordBatch]:
     """Other files or file objects, read as a reader reads its own; the first from a position on."""
     return parse_from(reader._parser, inputs, reader._options, start)
@@ -209,8 +209,8 @@ def open_reader(
     column, ``tfwire:feature``, is its specification as JSON.
 
     Args:
-        paths: A path, a URL or a path of universal_pathlib, or an iterable of them. They are read
-            again for every stream: no file objects.
+        paths: As for ``read_records``: paths, URLs, folders, patterns. They are read again for
+            every stream: no file objects.
         features: A specification as for Parser; of SequenceExamples an InferredSchema, or a pair
             of those of context and feature lists. None: they are inferred of all records of files
             that are not long, else of the first, and a warning says so.

@@ -67,10 +67,12 @@ class ReadFromTFRecord(PTransform):
 
     Files are opened by Beam's filesystems. Records are verified, also that a compressed stream was
     not cut. A file with a saved index beside it (``tfwire index``) is split, before and while it is
-    read; others are read by one bundle each. Empty files and indexes are left out.
+    read; others are read by one bundle each. Empty files are left out.
 
     Args:
-        file_pattern: A path or a pattern of Beam's filesystems, or a ValueProvider.
+        file_pattern: A path, a folder or a pattern of Beam's filesystems, a set of shards
+            (``name@64``), or a ValueProvider. Of folders and patterns, hidden files and those that
+            lie beside records are left out, as by :func:`tfwire.read_records`.
         coder: Decodes each record.
         compression_type: A compression of Beam. AUTO: bzip2, zstandard and LZMA by the suffix of
             the path; GZIP and zlib are detected.

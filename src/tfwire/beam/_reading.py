@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import contextlib
+import glob
 import logging
+import os
 from collections.abc import Iterator, Mapping
 from importlib import import_module
 from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
@@ -22,16 +24,23 @@ from apache_beam.options.value_provider import ValueProvider
 from apache_beam.transforms.core import DoFn
 
 from tfwire import Parser, RecordIndex, RecordPosition, read_records
-from tfwire._interface.files import SectionSource, index_beside, make_options
+from tfwire._interface.files import (
+    SectionSource,
+    as_pattern,
+    files_that_match,
+    index_beside,
+    make_options,
+)
 from tfwire._interface.messages import column_name, show_path
 from tfwire._interface.partitions import (
     ParsingOptions,
     infer_table,
     offsets_of_index,
+    open_no_files,
     parse_from,
     read_inputs,
 )
-from tfwire.arrow import ArrowReader, open_reader
+from tfwire.arrow import ArrowReader
 
 # ---- What the records of a file become ----------------------------------------------------------
 if TYPE_CHECKING:
@@ -119,8 +128,7 @@ class ArrowBatches(_Batches):
     def _reader(self, compression: Any) -> ArrowReader:
         """The reader of files of a compression."""
         if compression not in self._readers:
-            self._readers[compression] = open_reader(
-                [],
+            self._readers[compression] = open_no_files(
                 self._features,
                 batch_size=self._batch_size,
                 compression_type=compression,
@@ -130,7 +138,7 @@ class ArrowBatches(_Batches):
         return self._readers[compression]
 
     def read(self, source: SectionSource, compression: Any, start: RecordPosition) -> Any:
-        return read_inputs(self._reader(compression), source, start)
+        return read_inputs(self._reader(compression), [source], start)
 
     def convert(self, elements: Any) -> Iterator[Any]:
         return map(import_module("pyarrow").record_batch, elements)
@@ -151,7 +159,7 @@ class NumpyBatches(_Batches):
         super().__init__(batch_size, on_corrupt)
         if isinstance(features, tuple) or getattr(features, "sequence_features", None):
             raise ValueError('SequenceExamples need batches_as="arrow"')
-        names = open_reader([], features, columns=columns).types  # checks the columns
+        names = open_no_files(features, columns=columns).types  # checks the columns
         _check_columns(names)
         keys = {column_name(key): key for key in features}
         self._parser = Parser({keys[name]: features[keys[name]] for name in names})
@@ -159,7 +167,7 @@ class NumpyBatches(_Batches):
     def read(self, source: SectionSource, compression: Any, start: RecordPosition) -> Any:
         reading = make_options(compression, on_corrupt=self.on_corrupt, max_record_size=None)
         options = ParsingOptions(self._batch_size, reading)
-        return parse_from(self._parser, source, options, start)
+        return parse_from(self._parser, [source], options, start)
 
     def convert(self, elements: Any) -> Iterator[Any]:
         return iter(elements)
@@ -228,22 +236,39 @@ class _MatchedFile(NamedTuple):
 
 
 def _matched(pattern: str | FileMetadata, with_indexes: bool) -> list[_MatchedFile]:
-    """The files that match a pattern, without the indexes that match; or one that was matched."""
+    """The files of records that a name stands for, by the rules of ``read_records``; or one that
+    was matched, unless it is an index. None is no error here."""
     if isinstance(pattern, FileMetadata):
-        files, pattern = {pattern.path: pattern}, pattern.path
+        files = {} if pattern.path.endswith(_INDEX_SUFFIX) else {pattern.path: pattern}
+        listed = pattern.path
     else:
-        files = _metadata(pattern)
+        listed, files = _listed(pattern)
     indexes = files
-    if with_indexes:
+    if with_indexes and files:
         try:
-            indexes = files | _metadata(pattern + _INDEX_SUFFIX)
+            indexes = files | _metadata(listed + _INDEX_SUFFIX)
         except BeamIOError as error:  # of a filesystem that does not list
-            _LOGGER.info("no indexes beside %s: %s", pattern, error)
+            _LOGGER.info("no indexes beside %s: %s", listed, error)
     return [
         _MatchedFile(path, file.size_in_bytes, with_indexes and _has_index(file, indexes))
         for path, file in files.items()
-        if not (path.endswith(_INDEX_SUFFIX) and path.removesuffix(_INDEX_SUFFIX) in files)
     ]
+
+
+def _listed(name: str) -> tuple[str, dict[str, FileMetadata]]:
+    """The pattern of a path, a pattern, a folder or a set of shards, and the files of records that
+    match it. A folder is a local one, or a URL that ends with a slash."""
+    is_local = FileSystems.get_scheme(name) is None
+    pattern, num_shards = as_pattern(name)
+    if os.path.isdir(name) if is_local else name.endswith("/"):
+        pattern, num_shards = FileSystems.join(glob.escape(name) if is_local else name, "*"), 0
+    elif glob.has_magic(pattern) and FileSystems.exists(name):
+        return name, {name: FileSystems.get_filesystem(name).metadata(name)}
+    found = _metadata(pattern)
+    if not found:
+        return pattern, found
+    chosen = files_that_match(name, pattern, num_shards, dict.fromkeys(found, False))
+    return pattern, {path: found[path] for path in chosen}
 
 
 def _metadata(pattern: str) -> dict[str, FileMetadata]:
@@ -383,6 +408,12 @@ class TFRecordSource(FileBasedSource):
         super().__init__(file_pattern, compression_type=reading.compression_type, validate=validate)
         self._reading = reading
         self._concat_source: ConcatSource | None = None
+
+    def _validate(self) -> None:
+        """Beam's constructor calls this where the pattern is known."""
+        pattern = self._pattern.get()
+        if not _matched(pattern, False):
+            raise OSError(f"No files found based on the file pattern {pattern}")
 
     def _get_concat_source(self) -> ConcatSource:
         """Beam's methods call this; its own gives sources that are split at any byte."""

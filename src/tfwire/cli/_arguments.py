@@ -30,8 +30,6 @@ FAULTS = (OSError, ImportError, MemoryError, ValueError, Error)
 Result = TypeVar("Result")
 _SHOWN_REGIONS = 20  # listed by commands other than verify
 _LARGEST_INT64 = 2**63 - 1
-_PATTERN = re.compile(r"[*?\[]")
-_INDEX_BESIDE = ".tfwindex"
 _FLAGS = {
     "binary_as: ": "--binary: ",
     "compression_type='auto' tried": "tried",
@@ -106,7 +104,7 @@ SHARED: dict[str, dict[str, Any]] = {
     "files": {
         "nargs": "+",
         "metavar": "FILE",
-        "help": "a TFRecord file, a URL or a pattern; - for stdin",
+        "help": "a TFRecord file, a URL, a folder or a pattern; - for stdin",
     },
     "--compression": {
         "type": str.lower,
@@ -159,30 +157,20 @@ def input_file(name: str) -> Any:
 
 
 def expand_patterns(names: Iterable[str]) -> list[str]:
-    """File names in which patterns are replaced by the files that match, in the order of their
-    names: in URLs, which no shell expands, and in quoted names. A name that exists stays, and a
-    pattern that nothing matches, whose error comes in its turn. An index beside a file that is
-    named too, as by a shell, is left out.
+    """The files that names stand for: of patterns, folders and sets of shards. Indexes beside files
+    that are named too, as by a shell, are left out. A file that is missing stays: its error comes
+    in its turn.
+
+    Raises:
+        OSError, ImportError: A pattern or a folder has no files, or they cannot be listed.
     """
-    given = list(names)
-    indexes = {name + _INDEX_BESIDE for name in given}
-    return [found for name in given if name not in indexes for found in _matches(name)]
+    from tfwire._interface.files import input_paths, without_indexes
 
-
-def _matches(name: str) -> list[str]:
-    if not _PATTERN.search(name) or os.path.lexists(name):
-        return [name]
-    import glob
-
-    from tfwire._interface.files import index_beside, input_paths, is_url
-
-    if is_url(name):
-        try:
-            return list(map(str, input_paths(name, None)))
-        except FAULTS:
-            return [name]
-    found = [path for path in glob.glob(name, recursive=True) if os.path.isfile(path)]
-    return sorted(path for path in found if not path.endswith(index_beside(""))) or [name]
+    items: list[list[str]] = [
+        [name] if name == "-" else list(map(str, input_paths(name, None)))
+        for name in without_indexes(list(names))
+    ]
+    return [found for files in items for found in files]
 
 
 def check_stdin(names: Sequence[str]) -> None:

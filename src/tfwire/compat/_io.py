@@ -11,7 +11,7 @@ from typing import Any, NamedTuple
 
 import tfwire as tfw
 from tfwire import DataLossError, RecordPosition
-from tfwire._interface.files import AS_TENSORFLOW, check_ends
+from tfwire._interface.files import AS_TENSORFLOW, check_ends, without_indexes
 from tfwire._interface.messages import InvalidArgumentError
 from tfwire.compat._calls import accepting
 from tfwire.compat._constants import STRING, is_tensor, scalar_string, string_array, to_array
@@ -53,7 +53,8 @@ def write_file(filename: Any, contents: Any, name: str | None = None) -> None:
 def matching_files(pattern: Any, name: str | None = None) -> Tensor:
     """The sorted names of the files that match one pattern or several."""
     patterns = to_array(pattern, STRING).ravel()
-    names = sorted(os.fsencode(found) for item in patterns for found in glob(item))
+    found = without_indexes([name for item in patterns for name in glob(item)])
+    names = sorted(map(os.fsencode, found))
     return Tensor(string_array(names, (len(names),)))
 
 

@@ -213,8 +213,8 @@ class TFRecordMapDataset(data.Dataset):
     array of numbers, too, is a batch.
 
     Args:
-        paths: Paths of regular files or URLs, or one of them. If an index is saved beside a file
-            (``tfwire index``), its headers are not read.
+        paths: Regular files and URLs, as for :func:`tfwire.read_records`. If an index is saved
+            beside a file (``tfwire index``), its headers are not read.
         features: A specification as for :func:`tfwire.parse_example`; None: items are bytes.
         in_memory: Read the files once, now, and parse from memory, which forked workers share:
             several times as fast. None: if they take up to 256 MiB. False: each batch is read from

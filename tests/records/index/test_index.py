@@ -162,7 +162,7 @@ def test_only_regular_files_are_indexed(tmp_path):
         RecordIndex.build(tmp_path / "pipe")
     os.close(reader)
     os.close(writer)
-    with pytest.raises(IsADirectoryError):
+    with pytest.raises(IsADirectoryError, match=r"use TFRecordFiles\(paths\)"):
         TFRecordFile(tmp_path)
     with pytest.raises(FileNotFoundError):
         TFRecordFile(tmp_path / "missing")

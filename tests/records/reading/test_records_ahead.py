@@ -69,10 +69,10 @@ def content_of(kind, harm, seed):
 def observed(paths, steps, **options):
     """All that can be seen: of every few records, and at the end. Whether the position is before or
     after damage that is left out depends on whether that was met already."""
-    records = tfw.read_records(paths, **options)
     seen = []
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always")
+        records = tfw.read_records(paths, **options)
         try:
             for step in itertools.cycle(steps):
                 some = list(itertools.islice(records, step))

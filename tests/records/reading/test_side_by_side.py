@@ -176,7 +176,7 @@ def test_thousands_of_tiny_files_are_few_calls_each(tmp_path):
 
 @pytest.mark.parametrize("threads", THREADS)
 def test_a_file_that_cannot_be_read_is_an_error_in_its_place(paths, threads):
-    reports = tfw.verify_files([*paths[:9], paths[0] + "?", *paths[9:]], num_threads=threads)
+    reports = tfw.verify_files([*paths[:9], paths[0] + "-missing", *paths[9:]], num_threads=threads)
     assert paths[:9] == [next(reports).path for _ in range(9)]
     with pytest.raises(FileNotFoundError):
         next(reports)
@@ -226,7 +226,8 @@ def test_leaving_the_loop_closes(paths, threads):
 
 
 def test_no_files_are_no_reports():
-    assert [] == list(tfw.verify_files([], num_threads=4))
+    with pytest.warns(tfw.TfwireWarning, match="paths is empty"):
+        assert [] == list(tfw.verify_files([], num_threads=4))
 
 
 def test_a_function_that_raises_stop_iteration_is_an_error(paths):

@@ -178,8 +178,8 @@ def test_damaged_indexes_beside_objects_are_refused(tmp_path):
 
 
 def test_many_random_records_take_four_requests_more_than_their_ranges(server, tmp_path):
-    server.add("/big", file_of([b"%07d" % i * 1000 for i in range(2000)]))
-    url = indexed(server, "/big", tmp_path)
+    server.add("/big.tfrecord", file_of([b"%07d" % i * 1000 for i in range(2000)]))
+    url = indexed(server, "/big.tfrecord", tmp_path)
     numbers = np.random.default_rng(1).permutation(2000)[:300]
     begins = np.sort(numbers) * 7016
     ranges, first, end = 1, begins[0], begins[0] + 7016

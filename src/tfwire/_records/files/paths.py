@@ -56,7 +56,7 @@ def absolute(path: Path) -> str:
     return name if os.path.isabs(name) else os.path.join(os.getcwd(), name)
 
 
-def split_paths(paths: Any, name: str = "paths") -> Iterator[Any]:
+def split_paths(paths: Any, name: str = "paths") -> list[Any] | Iterator[Any]:
     """The inputs in an argument: one path or file object, or an iterable of them.
 
     Raises:
@@ -69,9 +69,9 @@ def split_paths(paths: Any, name: str = "paths") -> Iterator[Any]:
         paths = paths.tolist()
     if is_path(paths) or is_file_object(paths) or is_object_path(paths):
         check_input(name, paths)
-        return iter((paths,))
+        return [paths]
     if isinstance(paths, (list, tuple)):
-        return iter([_checked_item(path, name) for path in paths])
+        return [_checked_item(path, name) for path in paths]
     refuse_unordered(name, paths)
     try:
         items = iter(paths)

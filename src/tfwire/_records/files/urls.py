@@ -1,10 +1,10 @@
-"""URLs and paths of fsspec: filesystems, patterns, and errors that name the URL."""
+"""URLs and paths of fsspec: filesystems, and errors that name the URL."""
 
 from __future__ import annotations
 
 import errno
 import os
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Mapping
 from importlib import import_module
 from typing import Any, NoReturn
 
@@ -190,56 +190,6 @@ def _locate(url: str, options: dict[str, Any]) -> tuple[Any, str]:
     except Exception as error:
         raise_naming(url, "the filesystem could not be made", error)
     return fs, str(path)
-
-
-# ---- Patterns ------------------------------------------------------------------------------------
-
-
-def expand(path: Any) -> Iterator[Any]:
-    """The objects that match the pattern in a URL, in the order of their names, without the indexes
-    beside them. Anything else is itself: shells expand the patterns of local files.
-
-    Raises:
-        FileNotFoundError: No object matches.
-    """
-    if not isinstance(path, ObjectPath) or not path.is_pattern:
-        yield path
-        return
-    fs, pattern = path.locate()
-    try:
-        names = [pattern] if fs.exists(pattern) else sorted(fs.glob(pattern))
-    except Exception as error:
-        raise_naming(path, "the pattern could not be expanded", error)
-    if not pattern.endswith(INDEX_SUFFIX):
-        names = [name for name in names if not name.endswith(INDEX_SUFFIX)]
-    if not names:
-        raise FileNotFoundError(errno.ENOENT, "no object matches the pattern", str(path))
-    yield from linked(ObjectPath(_named(path, fs, name), path.options, fs, name) for name in names)
-
-
-def linked(paths: Iterable[Any]) -> list[Any]:
-    """Copies of paths, in which each object knows the one after it."""
-    found: list[Any] = []
-    following: Any = None
-    for path in reversed(list(paths)):
-        if isinstance(path, ObjectPath):
-            path = ObjectPath(path, path.options, path.fs, path.path, listed=True)
-            path.following = following if isinstance(following, ObjectPath) else None
-        following = path
-        found.append(path)
-    return found[::-1]
-
-
-def _named(url: str, fs: Any, name: str) -> str:
-    """The URL of an object that a pattern has found."""
-    links = url.split("::")
-    if len(links) == 1:
-        return str(fs.unstrip_protocol(name))
-    number = next(i for i, link in enumerate(links) if "://" in link)
-    if "://" not in name:
-        name = f"{links[number].split('://')[0]}://{name}"
-    links[number] = name
-    return "::".join(links)
 
 
 # ---- Errors of filesystems: which to retry, and messages that name the URL ---------------------

@@ -118,7 +118,7 @@ def offsets_in_stream(
     chunks: list[Array] = []
     end = 0
     options = make_options(compression, verify=False, max_record_size=None)
-    with BatchReader(path, options) as reader:
+    with BatchReader([path], options) as reader:
         while (batch := reader.next()) is not None:
             checked()
             table = span_table(batch)

@@ -15,11 +15,11 @@ from tfwire._base.native import ffi, lib
 from tfwire._base.text import show_path
 from tfwire._records.files.byte_sinks import replace_file
 from tfwire._records.files.byte_sources import FileSource, open_regular
+from tfwire._records.files.find_files import input_paths, one_input
 from tfwire._records.files.paths import Path, index_beside, local_path
 from tfwire._records.files.urls import ObjectPath, with_storage_options
 from tfwire._records.frames import FRAME
 from tfwire._records.index.offset_checks import identity_saved, stale
-from tfwire._records.reading.options import input_paths
 from tfwire._records.remote.objects import RemoteObject
 from tfwire._records.remote.random_ranges import RemoteFile
 from tfwire._records.remote.upload import RemoteSink
@@ -35,11 +35,22 @@ def indexed_path(name: str, path: Any, storage_options: StorageOptions = None) -
     return path.alone() if isinstance(path, ObjectPath) else local_path(name, path)
 
 
+def one_indexed_path(path: Any, storage_options: StorageOptions, instead: str) -> Path:
+    """As indexed_path, for the argument ``path``, which may be a pattern of one file.
+
+    Raises:
+        ValueError, OSError: As ``one_input``.
+    """
+    if not isinstance(path := with_storage_options(path, storage_options), ObjectPath):
+        local_path("path", path)  # checks it
+    return indexed_path("path", one_input(path, None, instead))
+
+
 def indexed_paths(paths: Any, storage_options: StorageOptions = None) -> list[Path]:
     """As indexed_path, for the argument ``paths``, which may be many.
 
     Raises:
-        FileNotFoundError: No object matches a pattern.
+        FileNotFoundError: As ``input_paths``.
     """
     return [indexed_path("paths", path) for path in input_paths(paths, storage_options)]
 

@@ -323,9 +323,9 @@ class StreamAccess:
         if self._content is not None:
             start = RecordPosition(number, offset)
             content = GzipContent(self._content, self._path)
-            return BatchReader(content, make_options("", max_record_size=None), start=start)
+            return BatchReader([content], make_options("", max_record_size=None), start=start)
         options = make_options(self._compression, max_record_size=None)
-        return BatchReader(self._source.duplicate(), options)
+        return BatchReader([self._source.duplicate()], options)
 
     def _strings(self, batch: Any, numbers: Array) -> Sequence[bytes]:
         within = numbers[: np.searchsorted(numbers, batch.first_record + batch.count)]

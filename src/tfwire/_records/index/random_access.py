@@ -22,7 +22,12 @@ from tfwire._base.text import html_of, plural, show_path
 from tfwire._records.files.byte_sources import FileSource
 from tfwire._records.files.paths import Path, absolute
 from tfwire._records.files.urls import ObjectPath
-from tfwire._records.index.index_files import indexed_path, indexed_paths, open_indexed
+from tfwire._records.index.index_files import (
+    indexed_path,
+    indexed_paths,
+    one_indexed_path,
+    open_indexed,
+)
 from tfwire._records.index.local_records import FileAccess, StreamAccess, new_cache
 from tfwire._records.index.offset_checks import check_index
 from tfwire._records.index.record_index import RecordIndex, build_indexes
@@ -171,7 +176,7 @@ class TFRecordFile(_Records):
     once here, too. Without an index, the whole object is read to build one.
 
     Args:
-        path: A regular file, or a URL.
+        path: A regular file, a URL, or a pattern that one file matches.
         index: A RecordIndex, or the path of a saved one; None: the one saved beside the file if it
             fits the file, else one is built in memory.
         cache_bytes: What is read of the file stays in memory, if it takes no more bytes than these:
@@ -206,7 +211,8 @@ class TFRecordFile(_Records):
         storage_options: StorageOptions = None,
     ) -> None:
         self._cache_bytes = integer("cache_bytes", cache_bytes, 0)
-        self.path: Path = (path := indexed_path("path", path, storage_options))
+        path = one_indexed_path(path, storage_options, "TFRecordFiles(paths)")
+        self.path: Path = path
         if index is None:
             index = _fresh_index(path, Markers())
         elif not isinstance(index, RecordIndex):
@@ -271,7 +277,7 @@ class TFRecordFiles(_Records):
     """The records of many files as one sequence of bytes; otherwise as TFRecordFile.
 
     Args:
-        paths: A regular file or URL, or an iterable of them. URLs may be patterns.
+        paths: Regular files and URLs, as for ``read_records``.
         max_open_files: How many files to keep open; others are opened when needed.
         num_threads: All threads that index files, or check them against their saved indexes, the
             caller included; with URLs, at least 8. Only the speed depends on it.
@@ -396,7 +402,7 @@ class TFRecordFiles(_Records):
 def _reopen(
     paths: list[Any], indexes: list[RecordIndex], max_open_files: int, cache_bytes: int = 0
 ) -> TFRecordFiles:
-    files = TFRecordFiles([])
+    files = TFRecordFiles(iter(()))
     files.paths, files.indexes, files._locations = paths, indexes, list(map(absolute, paths))
     files._begin(max_open_files, cache_bytes)
     return files

@@ -42,6 +42,7 @@ from tfwire._records.index.index_files import (
     indexed_path,
     indexed_paths,
     offsets_of_lengths,
+    one_indexed_path,
     open_indexed,
     open_regular_file,
     read_index,
@@ -134,7 +135,7 @@ class RecordIndex:
         are not read. Compressed files and objects are read to their end.
 
         Args:
-            path: A regular file, or a URL.
+            path: A regular file, a URL, or a pattern that one file matches.
             compression_type, options: As for ``read_records``.
             storage_options: fsspec's options of the filesystem of URLs.
 
@@ -152,7 +153,7 @@ class RecordIndex:
         """
         compression_type = either_word(compression_type, options, "auto")
         named = compression_name(compression_type, auto=True)
-        path = indexed_path("path", path, storage_options)
+        path = one_indexed_path(path, storage_options, "RecordIndex.build_many(paths)")
         with contextlib.closing(build_indexes([path], named, 1)) as indexes:
             return next(indexes)
 
@@ -169,7 +170,7 @@ class RecordIndex:
         """Indexes several files side by side, as ``build`` indexes one.
 
         Args:
-            paths: A regular file or URL, or an iterable of them. URLs may be patterns.
+            paths: Regular files and URLs, as for ``read_records``.
             compression_type, options: As for ``read_records``.
             num_threads: All threads that read, the caller included: one large file, too. Of
                 compressed files and objects each reads one. Only the speed depends on it.

@@ -1,6 +1,6 @@
 """Records of several files in batches: as C delivers them, and as bytes objects.
 
-    with BatchReader(paths, make_options(on_corrupt="skip")) as reader:
+    with BatchReader([path], make_options(on_corrupt="skip")) as reader:
         while (batch := reader.next(1024)) is not None:
             lib.tfw_parse(..., batch.data, batch.data_len, batch.spans, batch.count, ...)
 
@@ -14,7 +14,7 @@ from __future__ import annotations
 import itertools
 import operator
 import threading
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator
 from typing import Any
 
 from tfwire._base.errors import warn
@@ -31,7 +31,7 @@ from tfwire._records.reading.native_batches import (
     record_position,
     span_table,
 )
-from tfwire._records.reading.options import ReadOptions, as_position, input_paths, open_source
+from tfwire._records.reading.options import ReadOptions, as_position, open_source
 from tfwire._records.reading.publishing_markers import Markers
 from tfwire._records.reading.receipts import Receipt, Tally
 from tfwire._records.reading.record_file import RecordFile
@@ -48,15 +48,15 @@ class BatchReader:
     child may both go on reading paths: each keeps its own position.
 
     Args:
-        paths, start, storage_options: As for ``read_records``. Each file is opened when it is
-            reached.
+        inputs: The files, as ``input_paths`` gives them: a list, or an iterator. Each is opened
+            when it is reached.
         options: How to read them.
+        start: As for ``read_records``.
         markers: Finds half-published sets of files, to warn about them; None: no warning.
         num_threads: How many threads read a plain file, the caller's included, and how many
             compressed files of a list are read at a time.
         records_ahead: Threads that read plain files for several readers, one after the other.
             Whoever has made them ends them.
-        inputs: The files, as ``input_paths`` gives them, instead of paths.
 
     Attributes:
         path: The file of the last batch.
@@ -69,26 +69,22 @@ class BatchReader:
 
     def __init__(
         self,
-        paths: Any,
+        inputs: list[Any] | Iterator[Any],
         options: ReadOptions,
         *,
         start: RecordPosition | None = None,
         markers: Markers | None = None,
         num_threads: int = 1,
         records_ahead: RecordsAhead | None = None,
-        storage_options: Mapping[str, Any] | None = None,
-        inputs: Iterator[Any] | None = None,
     ) -> None:
         self.path: Path | None = None
         self.warn: Callable[[str], None] = warn
         self._options = options
         self._position = self._start = as_position("start", start)
-        self._paths = input_paths(paths, storage_options) if inputs is None else inputs
+        self._paths = iter(inputs)
         self._ahead = inputs if isinstance(inputs, FilesAhead) else None
-        # A generator may wait until the file before was read.
-        if num_threads > 1 and self._options.compression and isinstance(paths, (list, tuple)):
-            self._ahead = FilesAhead(list(self._paths), options, num_threads, self._start)
-            self._paths = self._ahead
+        if num_threads > 1 and self._options.compression and isinstance(inputs, list):
+            self._paths = self._ahead = FilesAhead(inputs, options, num_threads, self._start)
         self._own_ahead = RecordsAhead(options, num_threads) if num_threads > 1 else None
         self._records_ahead = records_ahead or self._own_ahead
         self._markers = markers

@@ -16,8 +16,9 @@ from tfwire._base.errors import DataLossError, record_error
 from tfwire._base.shared_iterator import SharedIterator
 from tfwire._records.files.byte_sources import FileSource, Source, open_regular, read_at
 from tfwire._records.files.compression import either_word
-from tfwire._records.files.paths import absolute, check_input, is_path
-from tfwire._records.files.urls import is_object_path, with_storage_options
+from tfwire._records.files.find_files import one_input
+from tfwire._records.files.paths import absolute, is_path
+from tfwire._records.files.urls import is_object_path
 from tfwire._records.reading.batch_reader import BatchReader, RecordBatches
 from tfwire._records.reading.damage import RecordPosition
 from tfwire._records.reading.options import ReadOptions, as_position, make_options, open_source
@@ -73,8 +74,7 @@ def follow_records(
     compression_type = either_word(compression_type, options, "auto")
     if not is_path(path) and not is_object_path(path):
         raise TypeError(f"path must be a path or a URL, found {type(path).__name__}")
-    check_input("path", path)
-    path = with_storage_options(path, storage_options)
+    path = one_input(path, storage_options, "read_records(paths)")
     looks = _Looks(
         FollowedFile(path),
         make_options(compression_type, verify, "tail", max_record_size, buffer_size),
@@ -141,7 +141,7 @@ class _Looks(SharedIterator[Iterator[bytes]]):
         # A pipe or a device cannot be opened again at a position: its end is final.
         self._final = isinstance(source, FileSource) and not source.regular
         options = self._options._replace(on_corrupt="raise") if self._final else self._options
-        reader = BatchReader(source, options, start=self._position)
+        reader = BatchReader([source], options, start=self._position)
         reader.warn = lambda message: None  # an incomplete record is to be expected
         return RecordBatches(reader)
 

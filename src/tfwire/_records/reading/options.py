@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import enum
-from collections.abc import Iterable, Iterator, Mapping
 from typing import Any, Literal, NamedTuple
 
 from tfwire._base.aliases import Compression
@@ -11,8 +10,8 @@ from tfwire._base.arguments import boolean, choice, integer
 from tfwire._base.native import lib
 from tfwire._records.files.byte_sources import FileSource, ObjectSource, Source
 from tfwire._records.files.compression import compression_name
-from tfwire._records.files.paths import check_input, is_file_object, split_paths
-from tfwire._records.files.urls import ObjectPath, expand, linked, with_storage_options
+from tfwire._records.files.paths import check_input, is_file_object
+from tfwire._records.files.urls import ObjectPath, with_storage_options
 from tfwire._records.reading.damage import RecordPosition
 
 
@@ -123,31 +122,3 @@ def open_source(path: Any) -> Source:
         return RemoteSource(path) if prepared is None else prepared
     check_input("path", path)
     return FileSource(path)
-
-
-def input_paths(
-    paths: Any, storage_options: Mapping[str, Any] | None, name: str = "paths"
-) -> Iterator[Any]:
-    """The inputs in an argument, as ``split_paths``. Those in URLs have their storage_options, and
-    the patterns in them are expanded when they are reached.
-
-    Raises:
-        TypeError: Not such an argument.
-        FileNotFoundError: While iterating: no object matches a pattern.
-    """
-    with_storage_options("", storage_options)  # checked now
-    items: Iterable[Any]
-    items = (with_storage_options(path, storage_options) for path in split_paths(paths, name))
-    if isinstance(paths, (list, tuple)):  # a generator may wait until the file before was read
-        items = linked(items)
-    return (found for item in items for found in expand(item))
-
-
-def one_input(path: Any, storage_options: Mapping[str, Any] | None, name: str = "path") -> Any:
-    """An argument that is one input, with its storage_options.
-
-    Raises:
-        TypeError: Not an input.
-    """
-    check_input(name, path)
-    return with_storage_options(path, storage_options)

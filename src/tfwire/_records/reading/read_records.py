@@ -14,6 +14,7 @@ from tfwire._base.aliases import DetectedCompressionType, Input, OnCorrupt, Stor
 from tfwire._base.arguments import integer
 from tfwire._base.errors import public
 from tfwire._records.files.compression import either_word
+from tfwire._records.files.find_files import input_paths
 from tfwire._records.reading.batch_reader import CLOSED, BatchReader, RecordBatches
 from tfwire._records.reading.damage import RecordPosition, SkippedRegions, TornTail
 from tfwire._records.reading.options import make_options
@@ -46,9 +47,12 @@ def read_records(
 
     Args:
         paths: A path (str, bytes or os.PathLike), a URL or a path of universal_pathlib (through
-            fsspec; a pattern in a URL is expanded), a file object (anything with ``readinto`` or
-            ``read``, read from its current position and not closed), or an iterable of them. Each
-            file is opened when it is reached.
+            fsspec), a file object (anything with ``readinto`` or ``read``, read from its current
+            position and not closed), or an iterable of them. A folder is the files in it, and a
+            pattern like "train-*" those that match, in the order of their names, without hidden
+            files and those that lie beside records (indexes, checksums, JSON); "train@64" is all
+            of "train-?????-of-00064". A file whose name looks like a pattern is itself. Each file
+            is opened when it is reached.
         compression_type, options: Two words for one argument, that of TensorFlow's readers and that
             of its writers. "auto" detects it; None or "" (not compressed), "GZIP", "ZLIB" in any
             case; TFRecordOptions. Concatenated gzip members and zlib streams are all read. Zeros
@@ -81,7 +85,11 @@ def read_records(
         ValueError, TypeError: An argument that is not valid.
         DataLossError: While iterating: damage, as ``on_corrupt`` says, after every record before
             it.
+        FileNotFoundError: A folder or a pattern has no files, or a shard is missing.
         OSError: While iterating: a file cannot be opened or read.
+
+    Warns:
+        TfwireWarning: A list is empty.
 
     Example:
         >>> for record in read_records("train.tfrecord"):
@@ -97,12 +105,11 @@ def read_records(
     num_threads = integer("num_threads", num_threads, 1)
     return RecordIterator(
         BatchReader(
-            paths,
+            input_paths(paths, storage_options),
             reading,
             start=start,
             markers=Markers(),
             num_threads=num_threads,
-            storage_options=storage_options,
         )
     )
 

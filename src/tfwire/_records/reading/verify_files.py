@@ -15,6 +15,7 @@ from tfwire._base.errors import DataLossError, public
 from tfwire._base.native import ffi, lib, new_struct
 from tfwire._base.parallel_map import Check, ParallelMap
 from tfwire._records.files.compression import either_word
+from tfwire._records.files.find_files import input_paths, one_input
 from tfwire._records.files.paths import is_file_object
 from tfwire._records.files.urls import ObjectPath, is_url
 from tfwire._records.reading.damage import RecordPosition, SkippedRegions, display_name
@@ -25,7 +26,7 @@ from tfwire._records.reading.file_passes import (
     PlainFile,
     regular_status,
 )
-from tfwire._records.reading.options import input_paths, make_options, one_input, open_source
+from tfwire._records.reading.options import make_options, open_source
 from tfwire._records.reading.pipeline import Chunk
 from tfwire._records.reading.receipts import Receipt, Tally, crc32c_of_file
 from tfwire._records.reading.record_file import RecordFile
@@ -85,7 +86,8 @@ def verify_file(
     """Verifies every record of a file. Damage is reported, and raises nothing.
 
     Args:
-        path: A path, a URL, a path of universal_pathlib or a file object.
+        path: A path, a URL, a path of universal_pathlib, a pattern that one file matches, or a file
+            object.
         compression_type, options: As for ``read_records``.
         max_record_size: Longer records are damage; None: no limit. Memory grows with the longest
             record.
@@ -107,7 +109,7 @@ def verify_file(
         True
     """
     compression_type = either_word(compression_type, options, "auto")
-    path = one_input(path, storage_options)
+    path = one_input(path, storage_options, "verify_files(paths)")
     verify = _Verify(compression_type, max_record_size, file_crc32c, receipt)
     if progress is not None:
         check_callable("progress", progress)
@@ -131,7 +133,7 @@ def verify_files(
     """Verifies every record of several files side by side, each as ``verify_file`` does it.
 
     Args:
-        paths: A path, a URL, a path of universal_pathlib or a file object, or an iterable of them.
+        paths: As for ``read_records``.
         compression_type, options, max_record_size, file_crc32c, receipt, storage_options: As for
             ``verify_file``.
         progress: Called with a path and the number of its bytes read so far. With several threads,

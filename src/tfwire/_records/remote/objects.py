@@ -50,7 +50,8 @@ class RemoteObject:
         self._begin(url, again)
         info = self._try("it cannot be found", self._look)
         if info.get("type") == "directory":
-            raise IsADirectoryError(errno.EISDIR, os.strerror(errno.EISDIR), str(url))
+            text = "a folder; end it with / to name its files"
+            raise IsADirectoryError(errno.EISDIR, text, str(url))
         self._info = info
         self._facts = Facts(str(url), info)
         base = import_fsspec(url).AbstractFileSystem

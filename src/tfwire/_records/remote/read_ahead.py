@@ -139,7 +139,7 @@ class RemoteSource(Source):
     def _prepare_following(self) -> None:
         """Begins to fetch the object after this one."""
         following, self._following = self._following, None
-        if following is None or following.is_pattern:
+        if following is None:
             return
         _reading.discard(self)  # what is left of this one is in flight
         with suppress(Exception):  # opening it raises the error

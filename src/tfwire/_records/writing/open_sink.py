@@ -94,7 +94,7 @@ def append_position(path: Path, fd: int, compression: str, repair_tail: bool) ->
 def _read_through(path: Path) -> None:
     """Verifies all of a GZIP file. A torn tail is an error: the stream has no checksum then."""
     try:
-        with BatchReader(path, make_options("GZIP", max_record_size=None)) as reader:
+        with BatchReader([path], make_options("GZIP", max_record_size=None)) as reader:
             while reader.next() is not None:
                 pass
     except DataLossError as error:

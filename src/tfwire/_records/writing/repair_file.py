@@ -27,11 +27,12 @@ from tfwire._records.files.compression import (
     either_word,
     split_name,
 )
+from tfwire._records.files.find_files import one_input
 from tfwire._records.files.paths import Path, is_file_object, local_path
 from tfwire._records.files.urls import is_url
 from tfwire._records.frames import FRAME, pack
 from tfwire._records.reading.damage import FlippedBits, SkippedRegions, display_name
-from tfwire._records.reading.options import make_options, one_input, open_source
+from tfwire._records.reading.options import make_options, open_source
 from tfwire._records.reading.record_file import RecordFile
 
 
@@ -119,7 +120,7 @@ def repair_file(
         correct=correct,
         accept_ambiguous=accept_ambiguous,
     )
-    path = one_input(path, storage_options)
+    path = one_input(path, storage_options, "repair_file for each")
     out_path = local_path("out_path", out_path)
     overwrite = boolean("overwrite", overwrite)
     chosen = compression_name(out_compression_type, True)

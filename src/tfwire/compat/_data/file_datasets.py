@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 import tfwire as tfw
 from tfwire import DataLossError
-from tfwire._interface.files import AS_TENSORFLOW, check_ends, compression_name
+from tfwire._interface.files import AS_TENSORFLOW, check_ends, compression_name, tensorflow_paths
 from tfwire._interface.messages import InvalidArgumentError, integer
 from tfwire._interface.pipelines import Replayed, paths_of
 from tfwire.compat._constants import to_numpy
@@ -21,7 +21,7 @@ from tfwire.compat._data.dataset import AUTOTUNE, Dataset
 from tfwire.compat._errors import refusing_arguments, with_file_errors
 
 if TYPE_CHECKING:
-    from tfwire.typing import CompressionType
+    from tfwire.typing import CompressionType, StorageOptions
 
 
 def lines(path: str, compression: Any = None) -> Iterator[bytes]:
@@ -82,7 +82,7 @@ class _FileDataset(Dataset):
     _further = Dataset
 
     def __init__(self, name: str, records: Callable[[str], Iterator[bytes]], paths: Any) -> None:
-        generate = partial(_of_files, records, paths_of(paths))
+        generate = partial(_of_files, records, paths_of(paths, find=tensorflow_paths))
         super().__init__(Replayed(name, (), generate, spec="string[]"), name)
 
 
@@ -171,6 +171,10 @@ class TFRecordDataset(Dataset, tfw.TFRecordDataset):
             to_numpy(compression_type) if hasattr(compression_type, "numpy") else compression_type
         )
         super().__init__(filenames, kind, buffer_size, cycle, **options)
+
+    @staticmethod
+    def _files(filenames: Any, storage_options: StorageOptions) -> list[Any]:
+        return paths_of(filenames, storage_options, tensorflow_paths)
 
 
 class DatasetWriter:

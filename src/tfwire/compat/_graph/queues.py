@@ -14,6 +14,7 @@ from typing import Any
 
 import numpy as np
 
+from tfwire._interface.files import without_indexes
 from tfwire._interface.messages import integer
 from tfwire.compat._calls import parts, signed
 from tfwire.compat._constants import to_array, to_numpy
@@ -197,8 +198,8 @@ def match_filenames_once(pattern: Any, name: str | None = None) -> Deferred:
     patterns = to_array(pattern).ravel().tolist()
 
     def names() -> Tensor:
-        found = {os.fsencode(name) for one in patterns for name in glob.glob(os.fsdecode(one))}
-        return Tensor(sorted(found))
+        found = {name for one in patterns for name in glob.glob(os.fsdecode(one))}
+        return Tensor(sorted(map(os.fsencode, without_indexes(list(found)))))
 
     return Deferred(names)
 

@@ -9,7 +9,7 @@ from typing import Any
 
 import tfwire as tfw
 from tfwire import DataLossError, int64, string
-from tfwire._interface.files import check_ends, compression_name
+from tfwire._interface.files import check_ends, compression_name, one_input
 from tfwire._interface.messages import integer
 from tfwire.compat._calls import parts
 from tfwire.compat._constants import to_numpy
@@ -221,7 +221,8 @@ class FixedLengthRecordReader(ReaderBase):
 
 def _records(options: Any, path: str) -> Keyed:
     kind: Any = "" if options is None else options
-    records = tfw.read_records(path, kind, max_record_size=None)
+    file = one_input(path, None, "a queue of them", "the name in the queue")
+    records = tfw.read_records(file, kind, max_record_size=None)
     with records:
         for _, _, offset, record in records.with_positions():
             yield _key(path, offset), record
