@@ -386,8 +386,9 @@ def test_other_records_are_refused(folder):
     )
     sequence = tfw.encode_sequence_example({"n": 1}, {"w": [[1], [2]]})
     tfw.write_records("seq.tfrecord", [sequence])
-    for words in (["-o", "a.csv"], ["-o", "a.jsonl", "--examples"]):
-        assert "SequenceExample" in refused("seq.tfrecord", *words, status=1)
+    said = "seq.tfrecord: record 0: a SequenceExample can be converted to JSON lines"
+    assert said in refused("seq.tfrecord", "-o", "a.csv", status=1)
+    assert "SequenceExample" in refused("seq.tfrecord", "-o", "a.tar", status=1)
     assert 1 == run("seq.tfrecord", "raw.tfrecord", "-o", "all.tfrecord", "--limit", 1)["rows"]
 
 

@@ -20,7 +20,6 @@ from tfwire import (
     ShardedWriter,
     SkippedRegions,
     encode_example,
-    example_to_json,
     read_records,
     string,
 )
@@ -31,10 +30,10 @@ from tfwire._interface.contents import (
     span_table,
 )
 from tfwire._interface.files import make_options
-from tfwire._interface.messages import quoted, show_path
+from tfwire._interface.messages import show_path
 from tfwire._interface.new_files import FileSet
 from tfwire.arrow import open_reader
-from tfwire.cli import _arguments, _csv, _rows, _tables, _webdataset
+from tfwire.cli import _arguments, _csv, _rows, _sequences, _tables, _webdataset
 from tfwire.cli._row_survey import (
     ARROW_FORMATS,
     Losses,
@@ -42,8 +41,10 @@ from tfwire.cli._row_survey import (
     RowColumn,
     RowSurvey,
     columns_of_schema,
+    typed_row,
 )
 from tfwire.cli._rows import Encoder, OpenedFile, Row, RowAndKinds, TextWriter
+from tfwire.cli._sequences import SequenceRow
 from tfwire.cli._streams import Progress
 
 _BUDGET = 16 << 20  # bytes of a batch
@@ -115,7 +116,7 @@ class Conversion:
                 writer.write_many(records)
             self._note_files(writer.paths or [], writer.num_records)
         else:
-            self._write_text(map(_example_line, records), Encoder(_example_line))
+            self._write_text(map(_sequences.record_line, records), Encoder(_sequences.record_line))
 
     def _records(self) -> Iterator[tuple[str, int, bytes]]:
         """Path, number and bytes of the records, in all at most --limit. Damage is reported when it
@@ -289,13 +290,19 @@ class Conversion:
             for path in self._options.files:
                 schema = _tables.arrow_schema(path, self._source)
                 self.losses.lines += _tables.lost_in_rows(schema)
-        survey = RowSurvey(self._source in ("tfrecord", *ARROW_FORMATS), self._source == "csv")
+        one_kind = self._source in ("tfrecord", *ARROW_FORMATS)
+        survey, of_steps = RowSurvey(one_kind, self._source == "csv"), RowSurvey(one_kind)
         self._begin_pass()
         for place, row, kinds in self._rows():
             survey.add(place, row, kinds)
-        columns = self._columns(survey)
+            if isinstance(row, SequenceRow):
+                _sequences.check_target(self._target, place)
+                _sequences.add_steps(of_steps, place, row)
+        columns = self._columns(survey, self._schema)
+        steps = self._columns(of_steps, getattr(self._schema, "sequence_features", None))
         with_key = self._source == "tar" and self._options.key is None
         self.losses.add_rows(survey, columns, self._target, self._options.examples)
+        self.losses.add_rows(of_steps, steps, self._target, self._options.examples)
         if with_key and survey.num_rows:
             self.losses.lines.append("the keys of the samples; --key NAME makes them a column")
         if self._source == "csv" and self._csv.header:
@@ -303,13 +310,13 @@ class Conversion:
         elif self._target == "csv" and not self._csv.header:
             self.losses.lines.append("the names of columns, as there is no header")
         self._begin_pass()
-        rows = _typed(self._rows(), columns)
-        self._write_rows(rows, columns)
+        rows = _typed(self._rows(), columns, steps)
+        self._write_rows(rows, columns, steps if of_steps.columns else None)
 
-    def _columns(self, survey: RowSurvey) -> list[RowColumn]:
+    def _columns(self, survey: RowSurvey, schema: Any) -> list[RowColumn]:
         if self._schema is None:
             return survey.found_columns(keep_order=self._source != "tfrecord")
-        columns = columns_of_schema(self._schema)
+        columns = columns_of_schema(schema)
         self.losses.add_left_out(survey.columns, {column.name for column in columns})
         seen, json_lists = survey.columns, self._source == "csv"
         return [
@@ -328,7 +335,7 @@ class Conversion:
         for path in self._options.files:
             for number, (row, kinds) in enumerate(islice(self._rows_of_file(path), left)):
                 try:
-                    _rows.decode_base64(row, self._options.base64)
+                    _sequences.decode_all_base64(row, self._options.base64)
                 except ValueError as error:
                     raise ValueError(f"{show_path(path)}: row {number}: {error}") from None
                 yield (path, number), row, kinds
@@ -338,7 +345,7 @@ class Conversion:
         self.losses.num_kindless = 0
         for path, number, record in self._records():
             try:
-                row, kinds, kindless = _rows.example_row(record)
+                row, kinds, kindless = _sequences.record_row(record)
             except ValueError as error:
                 raise _not_an_example(path, number, error) from None
             self.losses.num_kindless += kindless
@@ -360,10 +367,22 @@ class Conversion:
             return _webdataset.sample_rows(source, self._options.key)
         if self._source == "csv":
             return _csv.csv_rows(source, path, self._csv)
-        return _rows.json_rows(source)
+        return _rows.json_rows(source, _sequences.json_sequence)
 
-    def _write_rows(self, rows: Iterator[Row], columns: list[RowColumn]) -> None:
-        if self._target == "tfrecord":
+    def _write_rows(
+        self, rows: Iterator[Row], columns: list[RowColumn], steps: list[RowColumn] | None
+    ) -> None:
+        """Writes typed rows; those of SequenceExamples have columns of steps, too."""
+        if self._target == "tfrecord" and steps is not None:
+            with self._sharded_writer() as writer:
+                for piece in _pieces(rows):
+                    table, features = _sequences.columns_of_rows(piece, columns, steps)
+                    if table:
+                        writer.write_columns(table, features=features)
+                    else:  # of columns that the schema leaves out
+                        writer.write_many([encode_example({})] * len(piece))
+            self._note_files(writer.paths or [], writer.num_records)
+        elif self._target == "tfrecord":
             kinds = _rows.kinds_of(columns)
             with self._sharded_writer() as writer, np.errstate(over="ignore"):
                 writer.write_many(encode_example(_rows.features_of_row(row, kinds)) for row in rows)
@@ -377,6 +396,8 @@ class Conversion:
             self._note_files(files.paths, files.num_rows)
         else:
             encoder = self._encoder(columns)
+            if steps is not None:
+                encoder = _sequences.encoder(encoder, columns, steps, self._options.examples)
             self._write_text(map(encoder.encode, rows), encoder)
 
     def _encoder(self, columns: list[RowColumn]) -> Encoder:
@@ -426,11 +447,6 @@ class Conversion:
         self.paths, self.num_rows = paths, num_rows
 
 
-def _example_line(record: bytes) -> bytes:
-    _rows.example_row(record)  # refuses SequenceExamples
-    return example_to_json(record).encode() + b"\n"
-
-
 def _not_an_example(path: str, number: int, error: Exception) -> ValueError:
     what = " is not an Example" if isinstance(error, ParseError) else ""
     reason = str(error).removeprefix("the message is not an Example: ")
@@ -446,21 +462,16 @@ def _table_features(survey: Survey) -> InferredSchema:
     return schema
 
 
-def _typed(rows: Iterable[PlacedRow], columns: Sequence[RowColumn]) -> Iterator[Row]:
+def _typed(
+    rows: Iterable[PlacedRow], columns: Sequence[RowColumn], steps: Sequence[RowColumn]
+) -> Iterator[Row]:
     """Rows with the values of their columns in the columns' kinds and order."""
     for (path, number), row, _ in rows:
-        typed: Row = {}
-        for column in columns:
-            value = row.get(column.name)
-            if value is not None:
-                try:
-                    typed[column.name] = column.typed(value)
-                except ValueError as error:
-                    raise ValueError(f"{show_path(path)}: row {number}: {error}") from None
-            elif column.required:
-                lacks = f"no {quoted(column.name)}, which the schema requires"
-                raise ValueError(f"{show_path(path)}: row {number}: {lacks}")
-        yield typed
+        try:
+            typed = typed_row(row, columns)
+            yield _sequences.typed(row, typed, steps) if isinstance(row, SequenceRow) else typed
+        except ValueError as error:
+            raise ValueError(f"{show_path(path)}: row {number}: {error}") from None
 
 
 def _pieces(items: Iterator[Any]) -> Iterator[list[Any]]:
@@ -469,7 +480,10 @@ def _pieces(items: Iterator[Any]) -> Iterator[list[Any]]:
     size = 0
     for item in items:
         piece.append(item)
-        size += len(item) if isinstance(item, bytes) else sum(map(_size, item.values()))
+        if isinstance(item, bytes):
+            size += len(item)
+        else:
+            size += sum(map(_size, [*item.values(), *getattr(item, "lists", {}).values()]))
         if size >= _BUDGET // 2 or len(piece) >= _MAX_ROWS:
             yield piece
             piece, size = [], 0

@@ -78,6 +78,22 @@ class RowColumn(NamedTuple):
         raise ValueError(f"{quoted(self.name)}: expected {self.kind}, found {found}")
 
 
+def typed_row(row: Mapping[str, RowValue], columns: Iterable[RowColumn]) -> dict[str, RowValue]:
+    """A row with the values of its columns in the columns' kinds and order.
+
+    Raises:
+        ValueError: A value of another kind, or one that is required is missing.
+    """
+    typed: dict[str, RowValue] = {}
+    for column in columns:
+        value = row.get(column.name)
+        if value is not None:
+            typed[column.name] = column.typed(value)
+        elif column.required:
+            raise ValueError(f"no {quoted(column.name)}, which the schema requires")
+    return typed
+
+
 def _list_in_text(text: bytes) -> RowValue:
     """The list that a cell holds as JSON; the text itself if it holds none."""
     try:

@@ -15,7 +15,6 @@ import numpy as np
 from tfwire import (
     decode_example,
     decode_json_example,
-    decode_sequence_example,
     encode_example,
     example_to_json,
 )
@@ -84,24 +83,17 @@ def _shortest(values: Any) -> list[float]:
     return [float(text) for text in values.astype(str)]
 
 
-def example_row(record: bytes) -> tuple[Row, dict[str, str], int]:
-    """As decoded_row, of a record.
-
-    Raises:
-        ParseError: It is not an Example.
-        ValueError: It is a SequenceExample.
-    """
-    features, lists = decode_sequence_example(record)
-    if lists:
-        raise ValueError("a SequenceExample can be converted to Parquet and Arrow alone")
-    return decoded_row(features)
-
-
 # ---- JSON lines ---------------------------------------------------------------------------------
 
 
-def json_rows(source: OpenedFile) -> Iterator[RowAndKinds]:
+def json_rows(
+    source: OpenedFile, other_row: Callable[[dict[str, Any]], RowAndKinds | None]
+) -> Iterator[RowAndKinds]:
     """The rows of JSON lines: objects, or Examples in protobuf's JSON, which say their kinds.
+
+    Args:
+        source: The file.
+        other_row: Gives objects of other forms as rows; None: it is not of these.
 
     Raises:
         ValueError: A line that is no such row.
@@ -114,7 +106,7 @@ def json_rows(source: OpenedFile) -> Iterator[RowAndKinds]:
         if line.isspace() or not line:
             continue
         try:
-            yield _json_row(line)
+            yield _json_row(line, other_row)
         except (ValueError, RecursionError) as error:
             raise ValueError(f"line {number}: {_said(error)}") from None
 
@@ -127,13 +119,18 @@ def _said(error: ValueError | RecursionError) -> str:
     return str(error) if is_json else f"expected JSON: {parser_said(error)}"
 
 
-def _json_row(line: bytes) -> RowAndKinds:
+def _json_row(
+    line: bytes, other_row: Callable[[dict[str, Any]], RowAndKinds | None]
+) -> RowAndKinds:
     tree = json.loads(line.decode(), object_pairs_hook=_unique)
     if not isinstance(tree, dict):
         raise ValueError(f"expected an object, found {_json_type(tree)}")
     if tree.keys() == {"features"} and isinstance(tree["features"], dict):
         row, kinds, _ = decoded_row(decode_example(decode_json_example(line)))
         return row, kinds
+    found = other_row(tree)
+    if found is not None:
+        return found
     return {name: plain_value(name, v) for name, v in tree.items() if v is not None}, None
 
 
@@ -169,7 +166,7 @@ def _json_item(name: str, item: Any) -> int | float | bytes:
 
 _JSON_TYPE_NAMES = {
     dict: "an object",
-    list: "a list in a list",
+    list: 'a list in a list: {"context": {...}, "feature_lists": {"name": [...]}} has steps',
     str: "a string",
     type(None): "null",
 }
@@ -197,13 +194,17 @@ def json_encoder(columns: Sequence[RowColumn]) -> Encoder:
     is_text = {column.name: column.text for column in columns}
 
     def encode(row: Row) -> bytes:
-        tree = {name: json_value(value, is_text[name]) for name, value in row.items()}
-        try:
-            return json.dumps(tree, ensure_ascii=False).encode() + b"\n"
-        except UnicodeEncodeError:  # a name that is not UTF-8
-            return json.dumps(tree).encode() + b"\n"
+        return json_line({name: json_value(value, is_text[name]) for name, value in row.items()})
 
     return Encoder(encode)
+
+
+def json_line(tree: dict[str, Any]) -> bytes:
+    """An object as a line of JSON."""
+    try:
+        return json.dumps(tree, ensure_ascii=False).encode() + b"\n"
+    except UnicodeEncodeError:  # a name that is not UTF-8
+        return json.dumps(tree).encode() + b"\n"
 
 
 def json_value(value: RowValue, text: bool) -> Any:

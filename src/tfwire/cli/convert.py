@@ -155,7 +155,8 @@ def _add_columns(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--examples",
         action="store_true",
-        help="write JSON lines as tf.train.Example in protobuf's JSON, in place of plain rows",
+        help="write JSON lines as tf.train.Example or SequenceExample in protobuf's JSON, in place "
+        "of plain rows",
     )
     parser.add_argument(
         "--key", metavar="NAME", help="the column of the keys of samples in a tar file"

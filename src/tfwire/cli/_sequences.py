@@ -1,0 +1,259 @@
+"""Rows of SequenceExamples, for tfwire convert: a row that is the context, with lists of steps.
+
+In JSON lines they are ``{"context": {"id": 1}, "feature_lists": {"words": [["a"], ["b", "c"]]}}``.
+A step that is null is a Feature without a kind.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from tfwire import (
+    VarLenFeature,
+    decode_example,
+    decode_json_example,
+    decode_sequence_example,
+    encode_columns,
+    example_to_json,
+    train,
+)
+from tfwire._interface.messages import quoted, show_path
+from tfwire.cli import _rows
+from tfwire.cli._row_survey import Place, RowColumn, RowSurvey, RowValue
+from tfwire.cli._rows import Encoder, Row, RowAndKinds
+
+_TARGETS = ("tfrecord", "jsonl")
+_DTYPE_OF_KIND = {"int64": "int64", "float": "float32", "float32": "float32", "bytes": "string"}
+
+
+class SequenceRow(Row):
+    """The context of a SequenceExample, with the steps of its feature lists.
+
+    Args:
+        context: The row.
+        lists: By name, a list of values for each step; None: a step without a kind.
+        kinds: Of the steps, if they are known.
+    """
+
+    def __init__(
+        self,
+        context: Mapping[str, RowValue],
+        lists: Mapping[str, list[Any]],
+        kinds: Mapping[str, list[str | None]] | None = None,
+    ) -> None:
+        super().__init__(context)
+        self.lists = lists
+        self.kinds = kinds
+
+    def step_kind(self, name: str, step: int) -> str | None:
+        return None if self.kinds is None else self.kinds[name][step]
+
+
+def record_row(record: bytes) -> tuple[Row, dict[str, str], int]:
+    """As ``decoded_row``, of a record, which may be a SequenceExample.
+
+    Raises:
+        ParseError: It is neither.
+    """
+    features, lists = decode_sequence_example(record)
+    row, kinds, kindless = _rows.decoded_row(features)
+    return (_with_lists(row, lists) if lists else row), kinds, kindless
+
+
+def _with_lists(context: Row, decoded: Mapping[str, Sequence[Any]]) -> SequenceRow:
+    lists: dict[str, list[Any]] = {}
+    kinds: dict[str, list[str | None]] = {}
+    for name, steps in decoded.items():
+        numbers = [str(i) for i in range(len(steps))]
+        found, known, _ = _rows.decoded_row(dict(zip(numbers, steps, strict=True)))
+        lists[name] = [_as_list(found.get(number)) for number in numbers]
+        kinds[name] = [known.get(number) for number in numbers]
+    return SequenceRow(context, lists, kinds)
+
+
+def _as_list(value: Any) -> Any:
+    return value if value is None or isinstance(value, list) else [value]
+
+
+# ---- What is in them ----------------------------------------------------------------------------
+
+
+def check_target(target: str, place: Place) -> None:
+    """Refuses a format that holds no steps.
+
+    Raises:
+        ValueError: It holds none.
+    """
+    if target not in _TARGETS:
+        path, number = place
+        raise ValueError(
+            f"{show_path(path)}: record {number}: a SequenceExample can be converted to JSON lines "
+            "and TFRecord files, and from these to Parquet and Arrow files"
+        )
+
+
+def add_steps(survey: RowSurvey, place: Place, row: SequenceRow) -> None:
+    """Adds the steps of a row to a survey, in which each is a row."""
+    for name, steps in row.lists.items():
+        survey.add(place, {name: []})  # so that it is known, whatever its steps are
+        for i, step in enumerate(steps):
+            if step is not None:
+                kind = row.step_kind(name, i)
+                survey.add(place, {name: step}, None if kind is None else {name: kind})
+
+
+def typed(row: SequenceRow, context: Row, columns: Sequence[RowColumn]) -> SequenceRow:
+    """A row with steps in the kinds of their columns.
+
+    Raises:
+        ValueError: A step of another kind.
+    """
+    lists = {
+        column.name: [
+            None if step is None else column.typed(step) for step in row.lists[column.name]
+        ]
+        for column in columns
+        if column.name in row.lists
+    }
+    return SequenceRow(context, lists)
+
+
+def decode_all_base64(row: Row, names: Sequence[str]) -> None:
+    """Decodes the strings of some columns and lists.
+
+    Raises:
+        ValueError: A value is not base64.
+    """
+    _rows.decode_base64(row, names)
+    if not isinstance(row, SequenceRow):
+        return
+    for name in names:
+        for i, step in enumerate(row.lists.get(name, ())):
+            if step is not None:
+                decoded: Row = {name: step}
+                _rows.decode_base64(decoded, [name])
+                row.lists[name][i] = decoded[name]
+
+
+# ---- JSON ---------------------------------------------------------------------------------------
+
+
+def json_sequence(tree: dict[str, Any]) -> RowAndKinds | None:
+    """The row of a SequenceExample as JSON, plain or in protobuf's form; None: it is another row.
+
+    Raises:
+        ValueError: It has steps that are no steps.
+    """
+    names = tree.keys() - {"context"}
+    context, lists = tree.get("context") or {}, None
+    if len(names) == 1:
+        (name,) = names
+        lists = tree[name]
+    if not isinstance(lists, dict) or not isinstance(context, dict):
+        return None
+    if name == "featureLists":
+        return _from_protobuf(context, lists)
+    if name != "feature_lists":
+        return None
+    row = {
+        key: _rows.plain_value(key, value) for key, value in context.items() if value is not None
+    }
+    steps = {key: _steps(key, value) for key, value in lists.items() if value is not None}
+    return SequenceRow(row, steps), None
+
+
+def _steps(name: str, value: Any) -> list[Any]:
+    if not isinstance(value, list):
+        raise ValueError(f"{quoted(name)}: expected a list of steps")
+    return [None if step is None else _as_list(_rows.plain_value(name, step)) for step in value]
+
+
+def _from_protobuf(context: dict[str, Any], lists: dict[str, Any]) -> RowAndKinds:
+    row, kinds, _ = _rows.decoded_row(_decoded(context))
+    decoded: dict[str, list[Any]] = {}
+    for name, steps in (_member(lists, "featureList", dict) or {}).items():
+        found = _member(steps or {}, "feature", list) or []
+        features = {str(i): step for i, step in enumerate(found)}
+        values = _decoded({"feature": features})
+        decoded[name] = [values[number] for number in features]
+    return _with_lists(row, decoded), kinds
+
+
+def _decoded(features: dict[str, Any]) -> dict[str, Any]:
+    return decode_example(decode_json_example(json.dumps({"features": features})))
+
+
+def _member(tree: Any, name: str, kind: type) -> Any:
+    """The only member that an object may have."""
+    if not isinstance(tree, dict) or tree.keys() - {name}:
+        raise ValueError(f"expected an object with {quoted(name)} alone")
+    found = tree.get(name)
+    if found is not None and not isinstance(found, kind):
+        raise ValueError(f"{quoted(name)}: expected a {'list' if kind is list else 'object'}")
+    return found
+
+
+def record_line(record: bytes) -> bytes:
+    """A record as a line of protobuf's JSON.
+
+    Raises:
+        ParseError: It is neither an Example nor a SequenceExample.
+    """
+    _, lists = decode_sequence_example(record)
+    message: Any = train.SequenceExample.FromString(record) if lists else record
+    return example_to_json(message).encode() + b"\n"
+
+
+def encoder(
+    plain: Encoder, columns: Sequence[RowColumn], steps: Sequence[RowColumn], examples: bool
+) -> Encoder:
+    """Rows as lines of JSON, of which some have steps.
+
+    Args:
+        plain: Encodes the others.
+        columns, steps: Of the rows, and of their feature lists.
+        examples: Lines are protobuf's JSON.
+    """
+    in_context = {column.name: column.text for column in columns}
+    in_lists = {column.name: column.text for column in steps}
+
+    def encode(row: Row) -> bytes:
+        if not isinstance(row, SequenceRow):
+            return plain.encode(row)
+        if examples:
+            table, features = columns_of_rows([row], columns, steps)
+            return record_line(encode_columns(table, features=features)[0])
+        context = {name: _rows.json_value(value, in_context[name]) for name, value in row.items()}
+        lists = {
+            name: [
+                None if step is None else _rows.json_value(step, in_lists[name]) for step in values
+            ]
+            for name, values in row.lists.items()
+        }
+        return _rows.json_line({"context": context, "feature_lists": lists})
+
+    return Encoder(encode)
+
+
+# ---- Records ------------------------------------------------------------------------------------
+
+
+def columns_of_rows(
+    rows: Sequence[Row], columns: Sequence[RowColumn], steps: Sequence[RowColumn]
+) -> tuple[dict[str, list[Any]], Any]:
+    """Typed rows as columns, and the specifications by which they are written."""
+    table: dict[str, list[Any]] = {}
+    for column in columns:
+        table[column.name] = [row.get(column.name) for row in rows]
+    for column in steps:
+        if column.name in table:
+            raise ValueError(f"{quoted(column.name)} is in the context and among the feature lists")
+        lists = [row.lists if isinstance(row, SequenceRow) else {} for row in rows]
+        table[column.name] = [found.get(column.name) for found in lists]
+    return table, (_features(columns), _features(steps))
+
+
+def _features(columns: Sequence[RowColumn]) -> dict[str, Any]:
+    return {column.name: VarLenFeature(_DTYPE_OF_KIND[column.kind]) for column in columns}
