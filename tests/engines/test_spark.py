@@ -12,6 +12,7 @@ import numpy as np
 import pyarrow as pa
 import pytest
 from pyspark.sql.types import StructType
+from spark_tables import arrow, load, read
 
 import tfwire as tfw
 from helpers.processes.faults import RAISED, every, fail, fill
@@ -50,17 +51,6 @@ def mixed(tmp_path):
         ],
     )
     return str(name)
-
-
-def arrow(**columns):
-    return pa.schema([pa.field(name, kind) for name, kind in columns.items()])
-
-
-def read(options, schema):
-    """The rows that the tasks of a data source give."""
-    reader = pickle.loads(pickle.dumps(SparkSource(options).reader(schema)))
-    parts = [pickle.loads(pickle.dumps(part)) for part in reader.partitions()]
-    return [row for part in parts for batch in reader.read(part) for row in batch.to_pylist()]
 
 
 def numbers_of(folder):
@@ -265,7 +255,7 @@ def test_a_task_that_outlives_its_job_writes_nothing(tmp_path):
 def test_a_failed_commit_takes_its_files_back(tmp_path):
     sink = writer(tmp_path)
     messages = [sink.write([batch(1)]), sink.write([batch(2)])]
-    os.unlink(messages[1].attempt)
+    os.unlink(messages[1].files[0][0])
     with pytest.raises(FileNotFoundError):
         sink.commit(messages)
     assert [] == numbers_of(tmp_path)[0]
@@ -312,11 +302,6 @@ def test_a_path_that_is_missing_is_asked_for(path):
 
 
 # ---- With Spark's processes ----------------------------------------------------------------------
-
-
-def load(spark, path, schema=None, **options):
-    source = spark.read.format("tfrecord").options(**options)
-    return (source.schema(schema) if schema else source).load(str(path))
 
 
 def test_a_table(spark, path):

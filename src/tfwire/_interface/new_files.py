@@ -33,6 +33,7 @@ from tfwire._records.shards.shard_files import (
 from tfwire._records.writing.writer import TFRecordWriter
 
 _NAME_ENDINGS = {"": ".tfrecord", "GZIP": ".tfrecord.gz", "ZLIB": ".tfrecord.zlib"}
+_MOST_OPEN = 100  # files of a task at a time
 
 
 class StagedFiles:
@@ -77,19 +78,41 @@ class StagedFiles:
         Returns:
             Its temporary path; None: there are no rows.
         """
-        attempt = os.path.join(self.staging, uuid.uuid4().hex)
-        num_rows = 0
+        written = self.write_apart(("", table) for table in tables)
+        return written[0][0] if written else None
+
+    def write_apart(self, tables: Iterable[tuple[str, Any]]) -> list[tuple[str, str]]:
+        """Writes the rows of tables to a new file for each folder that comes with them, or to more
+        where there are many.
+
+        Returns:
+            The temporary path and the folder of each file.
+        """
+        written: list[tuple[str, str]] = []
+        writers: dict[str, TFRecordWriter] = {}  # that used longest ago first
         try:
-            with TFRecordWriter(attempt, self._compression) as writer:
-                for table in tables:
-                    num_rows += table.num_rows
-                    if table.num_rows:
-                        writer.write_columns(table, features=self._features)
+            for folder, table in tables:
+                if not table.num_rows:
+                    continue
+                writer = writers.pop(folder, None)
+                if writer is None:
+                    if len(writers) == _MOST_OPEN:
+                        writers.pop(next(iter(writers))).close()
+                    attempt = os.path.join(self.staging, uuid.uuid4().hex)
+                    written.append((attempt, folder))
+                    writer = TFRecordWriter(attempt, self._compression)
+                writers[folder] = writer
+                writer.write_columns(table, features=self._features)
+            for writer in writers.values():
+                writer.close()
         except BaseException:
-            with contextlib.suppress(OSError):
-                os.unlink(attempt)
+            for writer in writers.values():
+                with contextlib.suppress(Exception):
+                    writer.close()
+            for attempt, _ in written:
+                _remove(attempt)
             raise
-        return attempt if num_rows else None
+        return written
 
     def publish(self, files: Iterable[tuple[str, str]]) -> None:
         """Gives files their names, and removes the rest.
@@ -104,12 +127,13 @@ class StagedFiles:
         try:
             for attempt, name in files:
                 final = os.path.join(self.folder, name)
+                if os.path.dirname(name):
+                    os.makedirs(os.path.dirname(final), exist_ok=True)
                 os.rename(attempt, final)
                 named.append(final)
         except BaseException:
             for final in named:
-                with contextlib.suppress(OSError):
-                    os.unlink(final)
+                _remove(final)
             raise
         self.remove()
 
@@ -117,6 +141,11 @@ class StagedFiles:
         """Removes what was written and has no name, as far as that is possible."""
         with contextlib.suppress(OSError):  # rmtree raises some all the same
             shutil.rmtree(self.staging, ignore_errors=True)
+
+
+def _remove(path: str) -> None:
+    with contextlib.suppress(OSError):
+        os.unlink(path)
 
 
 class FileWriter(Protocol):

@@ -4,13 +4,12 @@ from __future__ import annotations
 
 import json
 import os
-import uuid
-from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from tfwire import FixedLenFeature, ParseError, VarLenFeature
 from tfwire._interface.files import absolute, input_paths
+from tfwire._interface.hive_folders import Values, are_integers, find_partitioned
 from tfwire._interface.messages import choice, quoted, show_path, size_in_bytes
 from tfwire._interface.new_files import StagedFiles
 from tfwire._interface.partitions import (
@@ -27,10 +26,8 @@ try:
     from pyarrow import compute, types
     from pyspark.sql.datasource import (
         DataSource,
-        DataSourceArrowWriter,
         DataSourceReader,
         InputPartition,
-        WriterCommitMessage,
     )
     from pyspark.sql.pandas.types import to_arrow_schema
     from pyspark.sql.types import (
@@ -43,6 +40,8 @@ try:
         StructField,
         StructType,
     )
+
+    from tfwire.spark._writing import SparkWriter
 except ImportError as _error:
     raise ImportError(
         "tfwire.spark needs pyspark 4.1 or newer and pyarrow; pip install 'tfwire[spark]'"
@@ -73,6 +72,7 @@ _OPTIONS = {
     "compression_type",
     "on_corrupt",
     "partition_bytes",
+    "partition_by",
     "strings",
     "storage_options",
     "recordtype",
@@ -100,8 +100,9 @@ class SparkSource(DataSource):
         options: ``compression_type``, ``on_corrupt``, ``storage_options`` (JSON): as for
             :func:`tfwire.arrow.open_reader`; ``partition_bytes``: of files in one task, like
             "128MB" (the default); ``strings``: "auto" (the default), "string" or "binary", the type
-            of strings in an inferred schema. Of connectors in Java, ``codec`` and ``recordType``
-            (Example, SequenceExample) are understood.
+            of strings in an inferred schema; ``partition_by`` (or ``partitionBy``), of what is
+            written: columns whose values name folders, separated by commas. Of connectors in Java,
+            ``codec`` and ``recordType`` (Example, SequenceExample) are understood.
 
     Raises:
         ValueError: An option is unknown, or its value is not valid.
@@ -135,19 +136,32 @@ class SparkSource(DataSource):
         reader = open_reader(
             files.paths, binary_as=strings, storage_options=storage_options, **files.options
         )
-        return _struct(reader.features, pyarrow.schema(reader))
+        struct = _struct(reader.features, pyarrow.schema(reader))
+        fields = [field for field in struct if field.name not in files.partition_columns]
+        return StructType([*fields, *files.partition_fields()])
 
     def reader(self, schema: Value) -> DataSourceReader:
         """Reads the columns of a schema. Spark calls this."""
         return _Reader(_Files(self._chosen), _arrow_schema(schema))
 
-    def writer(self, schema: Value, overwrite: bool) -> DataSourceArrowWriter:
+    def writer(self, schema: Value, overwrite: bool) -> SparkWriter:
         """Writes rows to the files of a folder. Spark calls this."""
         path = self._chosen.get("path")
         if not path:
             raise ValueError("the folder to write is missing: save(path)")
-        features = _written_features(_arrow_schema(schema), self._chosen.get("recordtype"))
-        return _Writer(path, self._chosen.get("compression_type"), features, overwrite)
+        named = self._chosen.get("partition_by", "").split(",")
+        columns = [name for name in map(str.strip, named) if name]
+        table = _arrow_schema(schema)
+        for name in columns:
+            if name not in table.names:
+                raise ValueError(f"option partition_by: there is no column {quoted(name)}")
+        rest = pyarrow.schema([field for field in table if field.name not in columns])
+        if columns and not rest.names:
+            raise ValueError("option partition_by: no column is left for the records")
+        features = _written_features(rest, self._chosen.get("recordtype"))
+        compression_type: Any = self._chosen.get("compression_type")
+        files = StagedFiles(_without_scheme(path), compression_type, features)
+        return SparkWriter(files, overwrite, columns)
 
 
 def _translate(chosen: dict[str, str]) -> None:
@@ -156,6 +170,8 @@ def _translate(chosen: dict[str, str]) -> None:
     Raises:
         ValueError: One asks for what is not done here.
     """
+    if "partitionby" in chosen:
+        chosen.setdefault("partition_by", chosen.pop("partitionby"))
     codec = chosen.pop("codec", None)
     if codec is not None:
         if codec.lower() not in _CODECS:
@@ -188,18 +204,36 @@ class _Files:
         named = json.loads(options["paths"]) if "paths" in options else [options.get("path", "")]
         if named == [""]:
             raise ValueError("the path to read is missing: load(path)")
-        files = input_paths(list(map(_without_scheme, named)), self.storage_options)
-        self.paths = list(map(absolute, files))
+        self.values: dict[str, Values] = {}
+        places = [file for path in map(_without_scheme, named) for file in self._places(path)]
+        self.paths = list(map(absolute, input_paths(places, self.storage_options)))
+        if len({tuple(self.values.get(path, ())) for path in self.paths}) > 1:
+            raise ValueError("the paths are tables that are partitioned in different ways")
+
+    def _places(self, path: str) -> list[str]:
+        """The files of a partitioned table, whose values are noted; else the path."""
+        found = find_partitioned(path) if os.path.isdir(path) else {}
+        self.values |= {absolute(file): values for file, values in found.items()}
+        return list(found) or [path]
+
+    @property
+    def partition_columns(self) -> list[str]:
+        """The columns whose values are in the paths."""
+        return list(next(iter(self.values.values()), ()))
+
+    def partition_fields(self) -> list[StructField]:
+        """These columns, of integers or strings."""
+        fields = []
+        for name in self.partition_columns:
+            texts = [values[name] for values in self.values.values()]
+            kind = LongType() if are_integers(texts) else StringType()
+            fields.append(StructField(name, kind))
+        return fields
 
 
 def _without_scheme(path: str) -> str:
     """The path of a URL of a local file, as Spark has them."""
     return path.removeprefix("file://") if path.startswith("file:///") else path
-
-
-def _visible_files(folder: str) -> list[str]:
-    names = sorted(name for name in os.listdir(folder) if not name.startswith((".", "_")))
-    return [name for name in (os.path.join(folder, n) for n in names) if os.path.isfile(name)]
 
 
 # ---- Types --------------------------------------------------------------------------------------
@@ -320,23 +354,32 @@ class _Reader(DataSourceReader):
 
     def __init__(self, files: _Files, schema: pyarrow.Schema) -> None:
         self._files, self._schema = files, schema
-        _features(schema, complete=True)  # to check it now
+        apart = files.partition_columns
+        self._in_files = pyarrow.schema([field for field in schema if field.name not in apart])
+        _features(self._in_files, complete=True)  # to check it now
 
     def partitions(self) -> Sequence[InputPartition]:
         """Some small files each, or a part of a long one that has an index."""
-        found = plan_partitions(
-            self._files.paths,
-            partition_bytes=self._files.partition_bytes,
-            storage_options=self._files.storage_options,
-            **self._files.options,
-        )
-        return [InputPartition(partition) for partition in found]
+        folders: dict[tuple[Any, ...], list[str]] = {}
+        for path in self._files.paths:
+            values = self._files.values.get(path, {})
+            folders.setdefault(tuple(values.items()), []).append(path)
+        return [
+            InputPartition((partition, dict(values)))
+            for values, paths in folders.items()
+            for partition in plan_partitions(
+                paths,
+                partition_bytes=self._files.partition_bytes,
+                storage_options=self._files.storage_options,
+                **self._files.options,
+            )
+        ]
 
     def read(self, partition: InputPartition) -> Iterator[pyarrow.RecordBatch]:
         """The rows of a partition, in batches of exactly Spark's Arrow types."""
         done = 0
         try:
-            for batch in self._batches(partition.value, complete=True):
+            for batch in self._batches(*partition.value, complete=True):
                 yield batch
                 done += batch.num_rows
         except ParseError:
@@ -344,7 +387,7 @@ class _Reader(DataSourceReader):
         else:
             return
         try:
-            for batch in self._batches(partition.value, complete=False):
+            for batch in self._batches(*partition.value, complete=False):
                 skipped = min(done, batch.num_rows)
                 done -= skipped
                 if skipped < batch.num_rows:
@@ -357,25 +400,44 @@ class _Reader(DataSourceReader):
                 remedy, path=error.path, record_index=error.record_index, reason=error.reason
             ) from None
 
-    def _batches(self, part: FilePartition, *, complete: bool) -> Iterator[pyarrow.RecordBatch]:
+    def _batches(
+        self, part: FilePartition, values: Values, *, complete: bool
+    ) -> Iterator[pyarrow.RecordBatch]:
         compression = self._files.options["compression_type"]
         reader = open_no_files(
-            _features(self._schema, complete=complete),
+            _features(self._in_files, complete=complete),
             batch_size=min(
                 _SPARK_BATCH_ROWS, fitting_batch_size(part, _SPARK_BATCH_BYTES, compression)
             ),
-            binary_as=_strings_as(self._schema),
+            binary_as=_strings_as(self._in_files),
             **self._files.options,
         )
         first = part.start.record_index
         for batch in read_partition(part, reader):
             table = pyarrow.record_batch(batch)
-            arrays = [_column(table.column(f.name), f, part, first) for f in self._schema]
+            arrays = [
+                _constant(values[f.name], f, table.num_rows)
+                if f.name in values
+                else _column(table.column(f.name), f, part, first)
+                for f in self._schema
+            ]
             if arrays:  # without any, from_arrays makes no rows
                 yield pyarrow.RecordBatch.from_arrays(arrays, schema=self._schema)
             else:
                 yield table
             first += table.num_rows
+
+
+def _constant(value: str | None, field: pyarrow.Field, num_rows: int) -> pyarrow.Array:
+    """A value in a path as a column."""
+    try:
+        scalar = pyarrow.scalar(value, pyarrow.string()).cast(field.type)
+    except pyarrow.ArrowInvalid:
+        raise ValueError(
+            f"column {quoted(field.name)}: a folder is named {quoted(value)}, "
+            f"which is not of the type {field.type}: declare string"
+        ) from None
+    return pyarrow.repeat(scalar, num_rows)
 
 
 def _column(
@@ -406,44 +468,3 @@ def _scalars(
     places = compute.cumulative_sum(lengths)
     numbers = compute.if_else(compute.equal(lengths, 1), compute.subtract(places, 1), None)
     return lists.flatten().take(numbers)
-
-
-# ---- Writing ------------------------------------------------------------------------------------
-
-
-@dataclass
-class _Written(WriterCommitMessage):
-    """A file that a task wrote.
-
-    Attributes:
-        attempt: Its temporary path; None if there are no rows.
-        name: To be given when all tasks have ended.
-    """
-
-    attempt: str | None
-    name: str
-
-
-class _Writer(DataSourceArrowWriter):
-    """Writes a file per task, and gives them their names at the end."""
-
-    def __init__(self, path: str, compression_type: Any, features: Any, overwrite: bool) -> None:
-        self._files = StagedFiles(_without_scheme(path), compression_type, features)
-        self._overwrite = overwrite
-        self._files.make()  # on the driver: a task that outlives its job must not make them again
-
-    def write(self, iterator: Iterable[pyarrow.RecordBatch]) -> WriterCommitMessage:
-        """Writes the rows of a task. Spark calls this in a worker, again if it is tried again."""
-        return _Written(self._files.write(iterator), f"part-{uuid.uuid4().hex}{self._files.ending}")
-
-    def commit(self, messages: list[WriterCommitMessage | None]) -> None:
-        """Gives the files their names; then removes those that are overwritten."""
-        before = _visible_files(self._files.folder) if self._overwrite else []
-        written = [message for message in messages if isinstance(message, _Written)]
-        self._files.publish((m.attempt, m.name) for m in written if m.attempt is not None)
-        for path in before:
-            os.unlink(path)
-
-    def abort(self, messages: list[WriterCommitMessage | None]) -> None:
-        """Removes what was written."""
-        self._files.remove()
