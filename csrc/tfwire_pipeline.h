@@ -180,7 +180,7 @@ TFW_API int tfw_parcel_add(tfw_parcel *parcel, const uint8_t *data, size_t len,
                            tfw_batch *out_batch, tfw_error *error);
 
 /* As tfw_pipeline_push, of all its records. TFW_OK: the parcel is empty, for tfw_parcel_begin. With
- * several threads nothing is copied, memory is exchanged. A mebibyte at a time serves best. */
+ * several threads nothing is copied, memory is exchanged. Two mebibytes at a time serve best. */
 TFW_API int tfw_pipeline_push_parcel(tfw_pipeline *pipeline, tfw_parcel *parcel, uint64_t file,
                                      tfw_error *error);
 

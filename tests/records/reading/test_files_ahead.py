@@ -458,30 +458,3 @@ def test_a_long_record_takes_the_place_of_several_parcels(tmp_path, monkeypatch)
     assert wait_for(lambda: len(gathered) == 9 + 8)
     assert 2 + 2 == sum(each.batch is not None for each in gathered)
     assert 18 == 1 + len(list(records))
-
-
-def test_less_of_a_file_that_inflates_to_much_more_waits_for_the_reader(tmp_path, monkeypatch):
-    waiting = []
-    begin = files_ahead.FileAhead
-    monkeypatch.setattr(
-        files_ahead,
-        "FileAhead",
-        lambda source, name, options, most, spare: (
-            waiting.append(most) or begin(source, name, options, most, spare)
-        ),
-    )
-    monkeypatch.setattr(files_ahead, "_WAITING", 5)
-    content = file_of(PARTS[0])
-    much = gzip.compress(content * 100)
-    files = [gzip.compress(content, 0), much, b"\x1f\x8b\x08", zlib.compress(content)]
-    paths = write(tmp_path, files)
-    tfw.read_records(paths[:2], num_threads=2).close()
-    assert [] == waiting
-    next(tfw.read_records(paths[:2], num_threads=2))
-    assert [5, 2] == waiting
-    waiting.clear()
-    next(tfw.read_records(paths, num_threads=4))
-    assert [5, 5, 5] == waiting  # three bytes may be gzip or not: the reader finds out
-    waiting.clear()
-    next(tfw.read_records(paths[1:3], "GZIP", num_threads=2))
-    assert [2, 5] == waiting

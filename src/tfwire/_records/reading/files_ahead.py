@@ -1,9 +1,9 @@
 """Compressed files that are read ahead, several at a time, each by a thread of its own.
 
-The thread inflates its file into parcels of a mebibyte, in which C finds and verifies the records;
-both release the GIL. A pipeline parses them where they are, and their memory serves the next ones.
-The thread goes as far as the file is undamaged. Where it ends, and in a forked child, the reader
-reads the file by itself, from the beginning.
+The thread inflates its file into parcels of two mebibytes, in which C finds and verifies the
+records; both release the GIL. A pipeline parses them where they are, and their memory serves the
+next ones. The thread goes as far as the file is undamaged. Where it ends, and in a forked child,
+the reader reads the file by itself, from the beginning.
 """
 
 from __future__ import annotations
@@ -28,18 +28,14 @@ from tfwire._records.reading.native_batches import split
 from tfwire._records.reading.options import ReadOptions
 
 # Bytes to inflate at a time, for a parcel, and parcels of each file that wait for the reader.
-_PARCEL_BYTES = 1 << 20
-_WAITING = 16
-# Where a file inflates to more than this many times its size, two threads have only a few parcels
-# waiting: to inflate one file keeps them busy, and what is far ahead has left the cache.
-_LARGE_RATIO = 4
-_FEW_WAITING = 2
+_PARCEL_BYTES = 1 << 21
+_WAITING = 8
 # Bytes of a record that is so long that the reader reads the file: sixteen files with longer ones
 # would take too much memory.
 _LONGEST = 1 << 24
 # A smaller file is read by the reader: that costs less than a thread.
 _AHEAD_BYTES = 1 << 16
-_KEPT = 64  # parcels, for the next files
+_KEPT = 32  # parcels, for the next files
 
 Parcels = deque[Any]  # of ``tfw_parcel *``
 
@@ -68,7 +64,7 @@ class _Gatherer:
         self._limits = options.max_record_size, options.flags & lib.TFW_NO_DATA_CRC
         self._spare = spare
         self._parcel: Any = None  # that comes next
-        self._owed = 0  # mebibytes that the parcels before had too many
+        self._owed = 0  # parcels that those before would have filled
         self._error = new_error()
 
     def next(self) -> _Gathered:
@@ -81,7 +77,7 @@ class _Gatherer:
             return _Gathered(last=True)
 
     def _gather(self, parcel: Any) -> _Gathered:
-        """The records of the next mebibyte; of as many as the first record takes, if it is long."""
+        """The records of so many bytes; of as many as the first record takes, if it is longer."""
         batch, error, size = new_struct("tfw_batch"), self._error, 0
         while size < _PARCEL_BYTES or (not batch.count and size < _LONGEST):
             piece = self._file.read(_PARCEL_BYTES)
@@ -111,7 +107,6 @@ class FileAhead:
         source: The compressed bytes, for the reader; this object closes it, too.
         compression: "GZIP" or "ZLIB".
         options: How to read it.
-        most: How many parcels wait for the reader.
         spare: Parcels to use again.
 
     Attributes:
@@ -128,7 +123,6 @@ class FileAhead:
         source: FileSource,
         compression: Compression,
         options: ReadOptions,
-        most: int,
         spare: Parcels,
     ) -> None:
         self.source, self.compression = source, compression
@@ -141,7 +135,7 @@ class FileAhead:
         self._file = UndamagedFile(source.duplicate(), compression, options.receipt)
         try:
             gatherer = _Gatherer(self._file, options, spare)
-            self._workers = Workers(gatherer.next, None, 1, most, owner=self)
+            self._workers = Workers(gatherer.next, None, 1, _WAITING, owner=self)
         except BaseException:
             self._file.close()
             raise
@@ -258,18 +252,4 @@ class FilesAhead(Iterator[Any]):
         if not found.compression or not found.sure:
             source.close()
             return None
-        few = self._num_files == 2 and _ratio(source, found.compression) > _LARGE_RATIO
-        most = _FEW_WAITING if few else _WAITING
-        return FileAhead(source, found.compression, options, most, self._spare)
-
-
-def _ratio(source: FileSource, compression: Compression) -> float:
-    """How many times its size a file inflates to, by the end of its last gzip member; 0: unknown.
-    A hint: the file may be damaged, or have several members."""
-    size = source.size() or 0
-    if compression != "GZIP" or size < 4:
-        return 0
-    try:
-        return int.from_bytes(system.pread(source.fd, 4, size - 4), "little") / size
-    except OSError:  # the reader will report it
-        return 0
+        return FileAhead(source, found.compression, options, self._spare)

@@ -72,9 +72,8 @@ def read_records(
             file or a file object is read up to there; of a URL, only what follows.
         num_threads: How many threads read and verify a local file that is not compressed, the
             caller's included, some MiB ahead of the records. Of a list of compressed files, so many
-            are inflated and verified at a time, each up to 16 MiB ahead (with two threads 2 MiB of
-            a file that inflates to more than four times its size); they are opened earlier then.
-            Only the speed depends on it.
+            are inflated and verified at a time, each up to 16 MiB ahead; they are opened earlier
+            then. Only the speed depends on it.
         storage_options: fsspec's options of the filesystem of URLs, for example
             ``{"anon": True}``.
 
