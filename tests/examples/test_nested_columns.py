@@ -11,6 +11,7 @@ import tfwire as tfw
 from helpers.arrow.columns import Batch, lay_out, table_of
 
 RAGGED = tfw.RaggedFeature
+LENGTHS = RAGGED("int64", None, [RAGGED.RowLengths("n")])
 KEYED = ["RowLengths", "RowSplits", "RowStarts", "RowLimits", "ValueRowIds"]
 ITEMS = {
     "int64": st.integers(-3, 2**62),
@@ -287,6 +288,24 @@ def test_rows_may_share_their_partitions():
         tfw.encode_columns(columns, features=spec)
 
 
+def test_no_records_and_no_values_are_no_error():
+    spec = {"x": LENGTHS, "y": tfw.FixedLenFeature([2], "int64")}
+    assert tfw.encode_columns({"x": [], "y": []}, features=spec) == []
+    assert tfw.encode_columns({}, features={"x": LENGTHS}) == []
+    none = {"x": [None, None], "z": [None, None]}
+    assert tfw.encode_columns(none, features={"x": LENGTHS}) == [tfw.encode_example({})] * 2
+    empty = tfw.RaggedTensor(tfw.RaggedTensor(np.empty(0), [0]), [0, 0])
+    assert decoded({"x": empty}, {"x": LENGTHS}) == [{"n": [], "x": []}]
+
+
+def test_a_column_that_lies_of_its_shape_is_refused():
+    strings = tfw.BytesColumn(b"ab", [0, 1, 2], (1, 2))
+    strings.shape = (1, 2**40)
+    spec = {"x": RAGGED("string", None, [RAGGED.UniformRowLength(2)])}
+    with pytest.raises((ValueError, MemoryError)):
+        tfw.encode_columns({"x": strings}, features=spec)
+
+
 # ---- Writers --------------------------------------------------------------------------------
 
 
@@ -325,23 +344,26 @@ def test_writers_take_the_specification(tmp_path, threads, steps):
 
 # ---- What is refused ------------------------------------------------------------------------
 
-LENGTHS = RAGGED("int64", None, [RAGGED.RowLengths("n")])
-
 
 @pytest.mark.parametrize(
     ("kind", "feature", "column", "said"),
     [
-        (ValueError, tfw.VarLenFeature("int64"), [[[1], [2]]], "expected a list .*VarLenFeature"),
+        (ValueError, tfw.VarLenFeature("int64"), [[[1]]], "record 0: expected a list .*VarLenF"),
         (ValueError, LENGTHS, [[1]], "expected lists in a list in each record, .*found a list"),
         (ValueError, LENGTHS, [1], "expected lists in a list in each record, .*found a value"),
         (ValueError, LENGTHS, [[[[1]]]], "found lists 3 deep"),
         (TypeError, LENGTHS, [None, [[1], None]], "record 1: a null inside a list"),
         (TypeError, LENGTHS, [[[1, None]]], "record 0: a null inside a list"),
-        (TypeError, LENGTHS, [[[1], 2]], "lists, or values, in all places of one depth"),
-        (TypeError, LENGTHS, [[["a"]]], "expected int64, as RaggedFeature says, found string"),
+        (
+            TypeError,
+            LENGTHS,
+            [[[1]], [[1], 2]],
+            "record 1: expected lists, or values, in all pl",
+        ),
+        (TypeError, LENGTHS, [[["a"]]], "record 0: expected int64, as Ragged.* says, found string"),
         (TypeError, LENGTHS, [[[1.5]]], "expected int64, as RaggedFeature says, found float32"),
-        (TypeError, LENGTHS, [[[{}]]], "found dict"),
-        (ValueError, LENGTHS, [[[2**63]]], "outside of int64"),
+        (TypeError, LENGTHS, [[], None, [[{}]]], "record 2: .*found dict"),
+        (ValueError, LENGTHS, [[[1]], [[2**63]]], "record 1: a value outside of int64"),
         (
             ValueError,
             RAGGED("int64", None, [RAGGED.UniformRowLength(2)]),

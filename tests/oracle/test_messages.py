@@ -20,6 +20,12 @@ STEPS = st.one_of(*(st.lists(kind) for kind in KINDS))  # a feature list is of o
 # The size leads, so that no key begins with another: see prefix-keys in docs/differences.md.
 KEYS = st.text(max_size=8).map(lambda key: f"{len(key.encode()):02d}{key}")
 MAPPINGS = st.dictionaries(KEYS, VALUES, max_size=6)
+RAGGED = tf.io.RaggedFeature
+ROWS = [[["a", "b"], [], ["c"]], [["d"]], []]
+PARTITIONS = [
+    *(RAGGED.RowLengths("p"), RAGGED.RowSplits("p"), RAGGED.RowStarts("p")),
+    *(RAGGED.RowLimits("p"), RAGGED.ValueRowIds("p")),
+]
 
 
 def tensorflow_feature(values):
@@ -132,3 +138,45 @@ def test_tensors_have_the_same_bytes_and_come_back(dtype, shape):
     found = tfw.parse_tensor(expected, dtype)
     assert (values.dtype, values.shape) == (found.dtype, found.shape)
     assert np.array_equal(values, found)
+
+
+# ---- Columns of lists in lists, by a specification ---------------------------------------------
+
+
+@pytest.mark.parametrize("partition", PARTITIONS, ids=lambda each: type(each).__name__)
+def test_ragged_features(partition):
+    spec = {"x": RAGGED(tf.string, "values", [partition])}
+    records = tfw.encode_columns({"x": ROWS}, features=spec)
+    found = tf.io.parse_example(records, spec)["x"]
+    assert found.to_list() == [[[s.encode() for s in row] for row in rows] for rows in ROWS]
+
+
+def test_partitions_in_partitions():
+    deep = [[[[1.5], []], [[2.5, 3]]], [], [[], [[4]]]]
+    partitions = [RAGGED.RowLengths("a"), RAGGED.RowSplits("b")]
+    spec = {"x": RAGGED(tf.float32, None, partitions)}
+    records = tfw.encode_columns({"x": deep}, features=spec)
+    assert tf.io.parse_example(records, spec)["x"].to_list() == deep
+    uniform = np.arange(12).reshape(2, 3, 2)
+    spec = {"x": RAGGED(tf.int64, None, [RAGGED.RowLengths("n"), RAGGED.UniformRowLength(2)])}
+    records = tfw.encode_columns({"x": uniform[:, None]}, features=spec)
+    assert tf.io.parse_example(records, spec)["x"].to_list() == uniform[:, None].tolist()
+
+
+def test_feature_lists():
+    context = {"id": tf.io.FixedLenFeature([], tf.int64)}
+    lists = {
+        "words": tf.io.RaggedFeature(tf.string),
+        "box": tf.io.FixedLenSequenceFeature([2], tf.float32, allow_missing=True),
+    }
+    columns = {
+        "id": [1, 2],
+        "words": [[["a"], None, ["b", "c"]], []],
+        "box": [[[1, 2], [3, 4]], None],
+    }
+    records = tfw.encode_columns(columns, features=(context, lists))
+    found = tf.io.parse_sequence_example(records, context, lists)
+    assert found[0]["id"].numpy().tolist() == [1, 2]
+    assert found[1]["words"].to_list() == [[[b"a"], [], [b"b", b"c"]], []]
+    assert found[1]["box"].numpy()[0].tolist() == columns["box"][0]
+    assert found[2]["box"].numpy().tolist() == [2, 0]

@@ -176,7 +176,8 @@ def encode_columns(
             object per record.
         num_threads: How many threads encode side by side, the caller's included. Only the speed
             depends on it. They start where there are 2 MiB to encode. Python makes objects one by
-            one, and reads lists of them so, whatever the number of threads.
+            one, and reads lists of them so, whatever the number of threads. SequenceExamples are
+            encoded by one.
 
     Returns:
         One message per record.

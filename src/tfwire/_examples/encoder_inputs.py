@@ -136,8 +136,8 @@ def inputs_from_columns(columns: Mapping[Any, Any], sort_keys: bool) -> tuple[In
     lengths: dict[str, int] = {}
     for key, name, value in column_items(columns, sort_keys):
         column, lengths[show(name)] = plain_input(value, name)
-        check_lengths(lengths)
         inputs.append((key, column))
+    check_lengths(lengths)
     return inputs, next(iter(lengths.values()), 0)
 
 
@@ -157,12 +157,18 @@ def column_items(columns: Any, sort_keys: bool) -> list[tuple[bytes, Any, Any]]:
 
 
 def check_lengths(lengths: Mapping[str, int]) -> None:
-    """Refuses columns that differ in length, of which the last may be the first to differ."""
-    if len(set(lengths.values())) > 1:
-        (one, count), *_, (other, found) = lengths.items()
-        raise ValueError(
-            f"columns differ in length: {one} has {count} records, {other} has {found}"
-        )
+    """Refuses columns that differ in length.
+
+    Raises:
+        ValueError: They do.
+    """
+    first = next(iter(lengths), "")
+    for name, found in lengths.items():
+        if found != lengths[first]:
+            raise ValueError(
+                f"columns differ in length: {first} has {lengths[first]} records, "
+                f"{name} has {found}"
+            )
 
 
 def inputs_from_lists(feature_lists: Mapping[Any, Any], sort_keys: bool) -> Inputs:

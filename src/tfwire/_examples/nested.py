@@ -8,6 +8,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from tfwire._base.arguments import as_index
 from tfwire._base.arrays import joined_ranges, to_splits
 from tfwire._base.native import borrow, ffi, lib
 from tfwire._examples.arrow_import import ArrowImport, is_arrow, values_of_input
@@ -91,7 +92,7 @@ def _nested(value: Any, name: Name, depth: int) -> Nested:
         return _within(splits, None, inner)
     if hasattr(value, "offsets"):
         column, count = bytes_column_input(value, name)
-        return _uniform(column, count, tuple(getattr(value, "shape", (count,)))[1:])
+        return _uniform(column, count, tuple(map(as_index, getattr(value, "shape", ())))[1:])
     if hasattr(value, "numpy"):
         return _nested(value.numpy(), name, depth)
     if isinstance(value, Sequence) and scalar_kind(type(value)) is None:
@@ -135,13 +136,16 @@ def _of_cells(cells: tuple[Any, ...], name: Name, depth: int, is_array: bool) ->
     found = cells if missing is None else tuple(compress(cells, ~missing))
     if not found:
         return Nested(NONE, (), None, len(cells), [], [missing])
-    kinds = scalar_kinds(types if missing is None else distinct_types(found))
+    types = types if missing is None else distinct_types(found)
+    kinds = scalar_kinds(types)
     if kinds is not None:
         column = flat_input(joint_kind(kinds, name), found, name)
         return Nested(column.kind, column.values, column.offsets, len(cells), [], [missing])
-    joined = _joined_arrays(found)
+    joined = _joined_arrays(found) if types == {np.ndarray} else None
     if joined is None:
-        parts = [_items(cell, name) for cell in found]
+        parts: Sequence[Any] = found
+        if not types <= {list, tuple}:
+            parts = [_items(cell, name) for cell in found]
         lengths = np.fromiter(map(len, parts), np.int64, len(parts))
         inner = _of_cells(tuple(chain.from_iterable(parts)), name, depth + 1, is_array=False)
     else:
@@ -156,7 +160,7 @@ def _of_cells(cells: tuple[Any, ...], name: Name, depth: int, is_array: bool) ->
 
 def _joined_arrays(cells: tuple[Any, ...]) -> Array | None:
     """Arrays of numbers that differ in their first dimension alone, one after the other."""
-    if distinct_types(cells) != {np.ndarray} or cells[0].ndim == 0:
+    if cells[0].ndim == 0:
         return None
     dtypes, shapes = {cell.dtype for cell in cells}, {cell.shape[1:] for cell in cells}
     if len(dtypes) != 1 or len(shapes) != 1 or {cell.ndim for cell in cells} != {cells[0].ndim}:

@@ -29,7 +29,8 @@ _ENCODED_RANGE = 0
 
 
 def are_few(features: NativeInputs, num_records: int) -> bool:
-    """Whether one thread encodes as fast as several begin to; SequenceExamples, always."""
+    """Whether encoding takes no longer than to begin with several threads, or these are
+    SequenceExamples, which one thread encodes."""
     if features.lists is not None:
         return True
     if num_records > _MANY_RECORDS:

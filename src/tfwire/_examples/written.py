@@ -196,9 +196,10 @@ class _Writing:
     def _values(self) -> tuple[Any, Array | None]:
         """The values in the kind of the specification, and the offsets of strings."""
         kind, nested = self.column.kind, self.nested
+        count = len(nested.values if nested.offsets is None else nested.offsets[1:])
         if nested.kind == kind:
             return nested.values, nested.offsets
-        if nested.kind == NONE:
+        if not count:
             if kind == BYTES:
                 return np.empty(0, np.uint8), np.zeros(1, np.int64)
             return np.empty(0, np.float32 if kind == FLOAT else np.int64), None
@@ -370,8 +371,11 @@ def written_columns(columns: Mapping[Any, Any], sort_keys: bool, plan: WritePlan
         if column is None:
             others[name] = value
             continue
-        nested = nested_column(value, name)
-        written.add_column(column, nested)
+        try:
+            nested = nested_column(value, name)
+            written.add_column(column, nested)
+        except (TypeError, ValueError) as error:
+            raise _naming_record(error, column, value) from None
         lengths[show(name)] = nested.num_records
     inputs, count = inputs_from_columns(others, sort_keys)
     if others:
@@ -380,6 +384,22 @@ def written_columns(columns: Mapping[Any, Any], sort_keys: bool, plan: WritePlan
     for (key, given), name in zip(inputs, others, strict=True):
         written.add(key, name, given)
     return written.batch(next(iter(lengths.values()), 0), sort_keys)
+
+
+def _naming_record(error: Exception, column: WrittenColumn, value: Any) -> Exception:
+    """An error of a column that names the first record at fault, if it is one's alone."""
+    shown = f"{show(column.name)}: "
+    said = str(error).removeprefix(shown)
+    is_array = isinstance(value, np.ndarray) and value.dtype.kind == "O"
+    has_cells = is_array or isinstance(value, (list, tuple))
+    if not said.startswith("record ") and has_cells:
+        for number, cell in enumerate(value):
+            try:
+                features_of(column, nested_column([cell], column.name))
+            except (TypeError, ValueError):
+                kind = TypeError if isinstance(error, TypeError) else ValueError
+                return kind(f"{shown}record {number}: {said}")
+    return error
 
 
 def _difference(one: Any, other: Any) -> int | None:

@@ -153,7 +153,8 @@ FUNCTIONS = {
     "decode_sequence_example": (tfw.decode_sequence_example, {"serialized": SEQUENCE}),
     "encode_columns": (
         tfw.encode_columns,
-        {"columns": ROW, "sort_keys": True, "bytes_as": "object", "num_threads": 1},
+        {"columns": ROW, "features": None, "sort_keys": True, "bytes_as": "object"}
+        | {"num_threads": 1},
     ),
     "encode_example": (tfw.encode_example, {"row": ROW, "sort_keys": True}),
     "encode_examples": (tfw.encode_examples, {"rows": [ROW], "sort_keys": True, "kinds": None}),
@@ -286,7 +287,10 @@ FUNCTIONS = {
     ),
     "write": (method(one_writer, "write"), {"record": b"x"}),
     "write_many": (method(one_writer, "write_many"), {"records": [b"x"]}),
-    "write_columns": (method(one_writer, "write_columns"), {"columns": ROW}),
+    "write_columns": (
+        method(one_writer, "write_columns"),
+        {"columns": ROW, "features": None},
+    ),
     "write_records": (
         tfw.write_records,
         {"path": "out", "records": [b"x"], "options": "", "storage_options": None, "kinds": None},
