@@ -187,6 +187,17 @@ def test_errors_name_the_line_where_a_row_begins(text, said):
     assert f"in.csv: {said}" in convert(text, status=1)
 
 
+def test_errors_of_values_name_the_line_too():
+    tfw.write_schema({"a": tfw.FixedLenFeature([], tfw.int64)}, "schema.pbtxt")
+    text = 'a,b\n1,"x\n"\n\ny,z\n'
+    assert "in.csv: line 5: 'a': expected int64" in convert(
+        text, "--schema", "schema.pbtxt", status=1
+    )
+    assert "in.csv: line 2: 'b': expected base64" in convert(text, "--base64", "b", status=1)
+    message = convert(text.replace("y", ""), "--schema", "schema.pbtxt", status=1)
+    assert "in.csv: line 5: no 'a', which the schema requires" in message
+
+
 @pytest.mark.parametrize(
     ("words", "said"),
     [

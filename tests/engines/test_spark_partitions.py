@@ -8,6 +8,7 @@ import pytest
 from spark_tables import arrow, load, read
 
 import tfwire as tfw
+from helpers import layouts
 from tfwire.spark import SparkSource
 
 # Spark's own, about its own.
@@ -104,3 +105,13 @@ def test_partitioned_tables_come_back(spark, tmp_path):
     write.mode("overwrite").save(str(tmp_path / "out"))
     assert 90 == load(spark, tmp_path / "out", columns).count()
     assert 15 == load(spark, tmp_path / "out" / "label=1" / "name=n0", "i bigint").count()
+
+
+def test_the_line_of_the_page_reads_its_layout(spark, tmp_path, monkeypatch):
+    for day in 1, 2:
+        (tmp_path / f"table/day={day}").mkdir(parents=True)
+        tfw.write_records(tmp_path / f"table/day={day}/part-0", [{"i": day}])
+    for name, line in layouts.LINES.items():  # Spark has a working folder of its own
+        monkeypatch.setitem(layouts.LINES, name, line.replace("table", str(tmp_path / "table")))
+    found = layouts.read("such folders as a table with the column `day`", spark=spark)
+    assert [(1, 1), (2, 2)] == sorted(found)

@@ -24,6 +24,7 @@ pytestmark = [pytest.mark.outside_c, pytest.mark.usefixtures("folder")]
 RECORDS = [b"one", b"two", b"three"]
 MAKERS = {}
 ELSEWHERE = {  # the file in tests that reads the line of a row
+    "such folders as a table with the column `day`": "engines/test_spark_partitions.py",
     "SequenceExamples as Parquet": "neighbours/test_arrow_convert.py",
 }
 

@@ -337,7 +337,7 @@ class Conversion:
                 try:
                     _sequences.decode_all_base64(row, self._options.base64)
                 except ValueError as error:
-                    raise ValueError(f"{show_path(path)}: row {number}: {error}") from None
+                    raise ValueError(f"{_csv.place_of_row(path, row, number)}: {error}") from None
                 yield (path, number), row, kinds
                 left = None if left is None else left - 1
 
@@ -471,7 +471,7 @@ def _typed(
             typed = typed_row(row, columns)
             yield _sequences.typed(row, typed, steps) if isinstance(row, SequenceRow) else typed
         except ValueError as error:
-            raise ValueError(f"{show_path(path)}: row {number}: {error}") from None
+            raise ValueError(f"{_csv.place_of_row(path, row, number)}: {error}") from None
 
 
 def _pieces(items: Iterator[Any]) -> Iterator[list[Any]]:

@@ -12,10 +12,10 @@ from collections.abc import Iterable, Iterator, Sequence
 from itertools import chain, islice
 from typing import Any, NamedTuple
 
-from tfwire._interface.messages import quoted
+from tfwire._interface.messages import quoted, show_path
 from tfwire._interface.new_files import split_name
 from tfwire.cli._row_survey import RowColumn, RowValue, is_number
-from tfwire.cli._rows import Encoder, OpenedFile, RowAndKinds, json_value
+from tfwire.cli._rows import Encoder, OpenedFile, Row, RowAndKinds, json_value
 
 _MAX_CELL = (1 << 31) - 1
 _UTF8 = "utf-8-sig"  # with or without a byte order mark
@@ -45,6 +45,18 @@ class CsvForm(NamedTuple):
     def delimiter_of(self, path: str) -> str:
         """The delimiter in a file."""
         return self.delimiter or ("\t" if split_name(path)[0].endswith(".tsv") else ",")
+
+
+class _CsvRow(dict[str, RowValue]):
+    """A row that knows the line where it begins."""
+
+    line: int
+
+
+def place_of_row(path: str, row: Row, number: int) -> str:
+    """Where a row is, for messages: its file and, of CSV, its line; else its number."""
+    where = f"line {row.line}" if isinstance(row, _CsvRow) else f"row {number}"
+    return f"{show_path(path)}: {where}"
 
 
 # ---- Reading ------------------------------------------------------------------------------------
@@ -77,7 +89,9 @@ def csv_rows(source: OpenedFile, path: str, form: CsvForm) -> Iterator[RowAndKin
             if len(cells) != len(names):
                 raise ValueError(f"line {number}: expected {len(names)} cells, found {len(cells)}")
             pairs = zip(names, cells, strict=True)
-            yield {name: cell.encode() for name, cell in pairs if cell}, None
+            row = _CsvRow({name: cell.encode() for name, cell in pairs if cell})
+            row.line = number
+            yield row, None
     finally:
         text.detach()
 

@@ -26,7 +26,9 @@ _USE_FOR = {
     "tf.stack([f(x) for x in tensor])": "map_fn vectorized_map",
     "numpy arrays, or the variables of Keras, JAX or PyTorch": "Variable get_variable",
     "Keras, JAX or PyTorch, fed with numpy batches of "
-    "tfwire.Parser(...).parse_file(...)": "GradientTape keras nn layers estimator train.*",
+    "tfwire.Parser(...).parse_file(...)": "GradientTape keras nn layers estimator train.* losses "
+    "metrics initializers truncated_normal_initializer variable_scope gradients custom_gradient "
+    "stop_gradient saved_model mixed_precision",
     "dataset.shard_source(num_shards, index)": "distribute data.experimental.service",
     "the library that took the part over": "contrib",
     "a list of queues": "FIFOQueue.from_list",
@@ -38,8 +40,8 @@ _USE_FOR = {
     "heapq": "queue.PriorityQueue",
     "print(x.numpy())": "Print print",
     "nothing; no thread fills it": "Queue.size",
-    "nothing; there is no graph": "Session.graph_def Session.list_devices Tensor.graph "
-    "Tensor.name Tensor.op",
+    "nothing; there is no graph": "get_collection add_to_collection GraphKeys Session.graph_def "
+    "Session.list_devices Tensor.graph Tensor.name Tensor.op",
     "session.run": "Session.make_callable Session.partial_run",
     "a list, and tf.stack": "TensorArray",
     "a call in the loop around session.run": "train.SessionRunHook",
@@ -56,7 +58,20 @@ _USE_FOR = {
     "csv, and tf.data.Dataset.from_generator": "data.experimental.CsvDataset "
     "data.experimental.make_csv_dataset",
     "sqlite3, and tf.data.Dataset.from_generator": "data.experimental.SqlDataset",
-    "nothing; everything runs on the CPU": "data.experimental.copy_to_device",
+    "nothing; everything runs on the CPU": "data.experimental.copy_to_device config tpu",
+    "the function itself; nothing is compiled": "autograph",
+    "soundfile, or the standard library's wave": "audio",
+    "scipy.signal, on x.numpy()": "signal",
+    "unittest": "test",
+    "glob.glob": "io.match_filenames_once",
+    "x.numpy()": "get_static_value",
+    "isinstance(x, tf.Tensor)": "is_tensor",
+    "a loop in Python": "foldl foldr scan",
+    "x // y": "floor_div",
+    "x / y, or x // y of integers": "div",
+    "tf.SparseTensor": "SparseTensorValue",
+    "time.time()": "timestamp",
+    "tfwire.__version__": "version VERSION",
     "tf.data.experimental.dense_to_ragged_batch": "data.experimental.dense_to_sparse_batch",
     "TFRecordDataset(files).shuffle(n).repeat(epochs).batch(size)"
     ".parse_example(features)": "data.experimental.make_batched_features_dataset",
@@ -69,11 +84,14 @@ _USE_FOR = {
     "seed= of dataset.shuffle, or numpy.random.default_rng(seed)": "set_random_seed",
     "csv, or numpy.loadtxt": "decode_csv io.decode_csv",
     "a dict, in a function of dataset.map": "lookup",
-    "numpy, on x.numpy()": "argsort gather_nd linalg math.* sequence_mask sort unique",
+    "numpy, on x.numpy()": "argsort gather_nd linalg math.* sequence_mask sort unique bitcast "
+    "linspace meshgrid repeat roll scatter_nd searchsorted segment_sum strided_slice "
+    "tensor_scatter_nd_update unique_with_counts unsorted_segment_sum",
     "next(iter(dataset.skip(index)))": "data.experimental.at",
     "nothing; there are no variables": "global_variables trainable_variables",
     "x @ y": "matmul",
-    "numpy, on x.indices.numpy() and x.values.numpy()": "sparse.*",
+    "numpy, on x.indices.numpy() and x.values.numpy()": "sparse.* sparse_add sparse_concat "
+    "sparse_reduce_sum sparse_reshape sparse_tensor_dense_matmul",
     "tf.io.SparseFeature in the specification": "sparse_merge",
     "the columns of tf.io.parse_example, and the preprocessing layers of Keras": "feature_column",
     "tf.cast(x, tf.float64)": "to_double",
