@@ -241,7 +241,12 @@ def _without_scheme(path: str) -> str:
 
 def _arrow_schema(schema: Value) -> pyarrow.Schema:
     """Spark's schema as Arrow's; Sail gives this at once."""
-    return schema if isinstance(schema, pyarrow.Schema) else to_arrow_schema(schema)
+    if isinstance(schema, pyarrow.Schema):
+        return schema
+    try:
+        return to_arrow_schema(schema, timezone="UTC")  # it refuses timestamps without one
+    except TypeError:  # before 4.2 it has no such argument, and none is needed
+        return to_arrow_schema(schema)
 
 
 def _struct(features: Any, schema: pyarrow.Schema) -> StructType:
