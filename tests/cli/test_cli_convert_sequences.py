@@ -122,7 +122,7 @@ def test_a_schema_says_the_kinds_of_steps(folder):
 @pytest.mark.parametrize(
     ("line", "said"),
     [
-        ({"w": [[1], [2]]}, "'w': expected a number, .*feature_lists"),
+        ({"w": [[1], [2]]}, "'w': lists in a list, .*feature_lists"),
         ({"feature_lists": {"w": 1}}, "'w': expected a list of steps"),
         ({"feature_lists": {"w": [[[1]]]}}, "'w': expected a number, a string or a list of these"),
         ({"feature_lists": {"w": [[{}]]}}, "'w': expected .*found an object"),

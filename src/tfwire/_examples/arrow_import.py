@@ -19,9 +19,10 @@ from tfwire._base.text import quoted
 from tfwire._examples.inputs import Input
 from tfwire._examples.missing import classes_of
 
+_SAID_BY_C = "lists in lists, whose lengths no feature holds"
 LISTS_IN_LISTS = (
-    "lists in lists, whose lengths no feature holds; give arrays of one shape, columns with "
-    "features= (write_columns, encode_columns), or steps (encode_sequence_example)"
+    f"{_SAID_BY_C}; give arrays of one shape, columns with features= (write_columns, "
+    "encode_columns), or steps (encode_sequence_example)"
 )
 
 Array = np.ndarray[Any, Any]
@@ -126,7 +127,7 @@ class ArrowImport:
         if status == lib.TFW_E_MEMORY:
             raise MemoryError(text(self._error.text))
         message = text(self._error.text)
-        if LISTS_IN_LISTS.startswith(message):
+        if message == _SAID_BY_C:
             message = LISTS_IN_LISTS
         if self._error.record >= 0:
             message = f"record {self._error.record}: {message}"

@@ -166,7 +166,7 @@ def _json_item(name: str, item: Any) -> int | float | bytes:
 
 _JSON_TYPE_NAMES = {
     dict: "an object",
-    list: 'a list in a list: {"context": {...}, "feature_lists": {"name": [...]}} has steps',
+    list: "a list in a list",
     str: "a string",
     type(None): "null",
 }

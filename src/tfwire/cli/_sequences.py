@@ -144,23 +144,30 @@ def json_sequence(tree: dict[str, Any]) -> RowAndKinds | None:
     """The row of a SequenceExample as JSON, plain or in protobuf's form; None: it is another row.
 
     Raises:
-        ValueError: It has steps that are no steps.
+        ValueError: It has steps that are no steps, or another row has some.
     """
     names = tree.keys() - {"context"}
-    context, lists = tree.get("context") or {}, None
-    if len(names) == 1:
-        (name,) = names
-        lists = tree[name]
-    if not isinstance(lists, dict) or not isinstance(context, dict):
-        return None
-    if name == "featureLists":
-        return _from_protobuf(context, lists)
-    if name != "feature_lists":
-        return None
+    context, name = tree.get("context") or {}, next(iter(names), "")
+    lists = tree.get(name)
+    if len(names) == 1 and isinstance(lists, dict) and isinstance(context, dict):
+        if name == "featureLists":
+            return _from_protobuf(context, lists)
+        if name == "feature_lists":
+            return _from_plain(context, lists)
+    for key, value in tree.items():
+        if isinstance(value, list) and any(isinstance(item, list) for item in value):
+            raise ValueError(
+                f"{quoted(key)}: lists in a list, whose lengths no feature holds; steps are in "
+                '{"context": {...}, "feature_lists": {...}}'
+            )
+    return None
+
+
+def _from_plain(context: dict[str, Any], lists: dict[str, Any]) -> RowAndKinds:
     row = {
-        key: _rows.plain_value(key, value) for key, value in context.items() if value is not None
+        name: _rows.plain_value(name, value) for name, value in context.items() if value is not None
     }
-    steps = {key: _steps(key, value) for key, value in lists.items() if value is not None}
+    steps = {name: _steps(name, value) for name, value in lists.items() if value is not None}
     return SequenceRow(row, steps), None
 
 
