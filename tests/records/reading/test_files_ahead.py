@@ -20,6 +20,7 @@ from helpers.processes.forks import forked
 from helpers.reference import file_of
 from helpers.threads import nothing_left, threads_of_tfwire, wait_for
 from tfwire._base import system
+from tfwire._records.files import inflate, undamaged
 from tfwire._records.reading import files_ahead, record_file
 
 THREADS = [2, 3, 8]
@@ -179,6 +180,15 @@ def test_odd_files_are_read_as_by_one_thread(tmp_path, name, policy):
         expected = outcome_of(paths, policy, 1, **options)
         for threads in THREADS:
             assert expected == outcome_of(paths, policy, threads, **options)
+
+
+@pytest.mark.filterwarnings("ignore::tfwire.TfwireWarning")
+@pytest.mark.parametrize("name", ODD)
+def test_odd_files_without_a_wheel_of_isal(tmp_path, monkeypatch, name):
+    monkeypatch.setattr(undamaged, "_igzip", None)
+    monkeypatch.setattr(inflate, "_fast", zlib)
+    paths = write(tmp_path, ODD[name])
+    assert outcome_of(paths, "skip", 1) == outcome_of(paths, "skip", 3)
 
 
 WHOLE = ["members", "padding", "empty members", "long", "what looks like a few headers"]
