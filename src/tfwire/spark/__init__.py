@@ -26,6 +26,7 @@ try:
     from pyarrow import compute, types
     from pyspark.sql.datasource import (
         DataSource,
+        DataSourceArrowWriter,
         DataSourceReader,
         InputPartition,
     )
@@ -144,7 +145,7 @@ class SparkSource(DataSource):
         """Reads the columns of a schema. Spark calls this."""
         return _Reader(_Files(self._chosen), _arrow_schema(schema))
 
-    def writer(self, schema: Value, overwrite: bool) -> SparkWriter:
+    def writer(self, schema: Value, overwrite: bool) -> DataSourceArrowWriter:
         """Writes rows to the files of a folder. Spark calls this."""
         path = self._chosen.get("path")
         if not path:
