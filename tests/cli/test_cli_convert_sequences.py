@@ -190,7 +190,7 @@ def sequences(draw):
 
 
 def has_values(messages):
-    """Whether every list and feature has a value somewhere, which says its kind."""
+    """Whether every list and feature has a value somewhere that says its kind: no text of NaN."""
     found, known = set(), set()
     for message in messages:
         parts = {name: [one] for name, one in message.context.feature.items()}
@@ -199,7 +199,12 @@ def has_values(messages):
         known |= {
             name
             for name, features in parts.items()
-            if any(getattr(one, field).value for one in features for field in FIELDS.values())
+            if any(
+                one.bytes_list.value
+                or one.int64_list.value
+                or np.isfinite(one.float_list.value).any()
+                for one in features
+            )
         }
     return known == found
 
