@@ -306,7 +306,8 @@ FUNCTIONS = {
     "repair_file": (
         tfw.repair_file,
         {"path": "data", "out_path": "out", "compression_type": "auto", "max_record_size": 99}
-        | {"correct": False, "accept_ambiguous": False, "overwrite": True, "storage_options": None},
+        | {"correct": False, "accept_ambiguous": False, "overwrite": True, "storage_options": None}
+        | {"out_compression_type": "auto"},
     ),
     "verify_file": (
         tfw.verify_file,

@@ -89,6 +89,7 @@ WRONG = {
         *(object(), True, np.True_, 1.0, np.array(1), ("GZIP",), {"compression_type": "GZIP"}),
         Endless(),
     ],
+    "out_compression_type": [Saying(word, '"GZIP" or "ZLIB"') for word in ("zip", "gz", 3, [])],
     "on_corrupt": [Saying(word, "must be.*found") for word in ON_CORRUPT],
     "on_parse_error": [*WORDS, None],
     "bytes_as": [*WORDS, None],

@@ -49,7 +49,7 @@ def test_the_new_file_is_compressed_as_asked_else_as_its_name_says(tmp_path, nam
     assert "ZLIB" == report.compression
     new = verify_file(tmp_path / name)
     assert (expected, len(RECORDS)) == (new.compression, new.num_records)
-    with pytest.raises(ValueError, match="Not a valid compression_type"):
+    with pytest.raises(ValueError, match="Not a valid out_compression_type"):
         repair_file(tmp_path / "in", tmp_path / "x", out_compression_type="xz")
     assert not (tmp_path / "x").exists()
 

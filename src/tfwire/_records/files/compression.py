@@ -111,14 +111,19 @@ def either_word(compression_type: Any, options: Any, default: Any = None) -> Any
 @overload
 def compression_name(options: Any) -> Compression: ...
 @overload
-def compression_name(options: Any, auto: bool) -> Compression | Literal["auto"]: ...
-def compression_name(options: Any, auto: bool = False) -> Compression | Literal["auto"]:
+def compression_name(
+    options: Any, auto: bool, argument: str = ...
+) -> Compression | Literal["auto"]: ...
+def compression_name(
+    options: Any, auto: bool = False, argument: str = "compression_type"
+) -> Compression | Literal["auto"]:
     """The compression type named by an argument ``options`` or ``compression_type``, checked.
 
     Args:
         options: "", "GZIP" or "ZLIB" in any case, None for "", a number of TensorFlow's
             TFRecordCompressionType, or an object with such a ``compression_type``.
         auto: "auto" is allowed too.
+        argument: Its name, for the error.
 
     Returns:
         "", "GZIP", "ZLIB" or "auto".
@@ -136,7 +141,7 @@ def compression_name(options: Any, auto: bool = False) -> Compression | Literal[
     if auto and key == "AUTO":
         return "auto"
     expected = '"auto", "", "GZIP" or "ZLIB"' if auto else '"", "GZIP" or "ZLIB"'
-    raise ValueError(f"Not a valid compression_type: {_shown(found)}; expected {expected}")
+    raise ValueError(f"Not a valid {argument}: {_shown(found)}; expected {expected}")
 
 
 def _unwrapped(options: Any) -> Any:

@@ -123,7 +123,7 @@ def repair_file(
     path = one_input(path, storage_options, "repair_file for each")
     out_path = local_path("out_path", out_path)
     overwrite = boolean("overwrite", overwrite)
-    chosen = compression_name(out_compression_type, True)
+    chosen = compression_name(out_compression_type, True, "out_compression_type")
     if chosen == "auto":
         chosen = split_name(out_path)[1] or "auto"
     _check_output(path, out_path, overwrite)
