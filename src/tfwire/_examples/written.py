@@ -101,8 +101,11 @@ class _Writing:
     """A column that becomes features.
 
     Attributes:
-        splits: Row splits from the records to the values, as deep as the specification says.
-        base: The number of levels around what has partitions and values: a record, or a step.
+        levels: Row splits from the records to the values, as deep as the specification says, its
+            shape included.
+        missing: Which entries are missing, as of Nested, of these levels.
+        base: How many of them are around what has values and partitions: a record has them, or,
+            of a feature list, a step.
     """
 
     def __init__(self, column: WrittenColumn, nested: Nested, first: int) -> None:
@@ -171,12 +174,9 @@ class _Writing:
                     f"{show(self.column.name)}: record {number}: a value is missing, and "
                     f"{self.column.said_by} needs one in every record"
                 )
-            is_step = depth == 1 and self.base and not self._has_fixed_steps()
-            if depth and not is_step:
+            may_be_null = depth == 1 and self.base and self.column.lists > 1  # not of a shape
+            if depth and not may_be_null:
                 raise missing_in_list(self.column.name, number)
-
-    def _has_fixed_steps(self) -> bool:
-        return self.column.lists == 1
 
     def _check_shape(self) -> None:
         """Refuses elements of another shape, or without enough values."""
