@@ -53,7 +53,7 @@ DAMAGED = {
     "flipped": (1, "data crc"),
     "huge": (0, "too large"),
 }
-UNREADABLE = ["folder", "missing"]
+UNREADABLE = ["plain/x", "missing"]
 
 
 # ---- verify -----------------------------------------------------------------------------------

@@ -158,19 +158,26 @@ def input_file(name: str) -> Any:
 
 def expand_patterns(names: Iterable[str]) -> list[str]:
     """The files that names stand for: of patterns, folders and sets of shards. Indexes beside files
-    that are named too, as by a shell, are left out. A file that is missing stays: its error comes
-    in its turn.
+    that are named too, as by a shell, are left out. A file that is missing, or a URL that cannot be
+    opened, stays: its error comes in its turn.
 
     Raises:
-        OSError, ImportError: A pattern or a folder has no files, or they cannot be listed.
+        FileNotFoundError: A pattern or a folder has no files.
     """
-    from tfwire._interface.files import input_paths, without_indexes
+    from tfwire._interface.files import without_indexes
 
-    items: list[list[str]] = [
-        [name] if name == "-" else list(map(str, input_paths(name, None)))
-        for name in without_indexes(list(names))
-    ]
-    return [found for files in items for found in files]
+    return [found for name in without_indexes(list(names)) for found in _files_named(name)]
+
+
+def _files_named(name: str) -> list[str]:
+    from tfwire._interface.files import input_paths
+
+    try:
+        return [name] if name == "-" else list(map(str, input_paths(name, None)))
+    except FileNotFoundError:
+        raise
+    except FAULTS:
+        return [name]
 
 
 def check_stdin(names: Sequence[str]) -> None:

@@ -16,6 +16,7 @@ import tfwire as tfw
 from helpers.command import tfwire_main
 from helpers.processes import faults
 from helpers.products import diagonals
+from helpers.records.published_readers import READERS, files_of, read_with_warnings
 from helpers.records.replacing import (
     LEFTOVER,
     NEW,
@@ -211,43 +212,6 @@ def test_a_recovery_that_is_stopped_is_done_again(folder, action):
     assert stopped
 
 
-def parse_files(paths):
-    parser = tfw.Parser({"a": tfw.FixedLenFeature([], tfw.string)})
-    return [value for batch in parser.parse_file(paths, 2) for value in batch["a"]]
-
-
-def records_by_number(paths):
-    with tfw.TFRecordFiles(paths) as files:
-        return list(files)
-
-
-READERS = {
-    "read_records": lambda paths: list(tfw.read_records(paths)),
-    "one by one": lambda paths: [record for p in paths for record in tfw.read_records(p)],
-    "files": records_by_number,
-    "file by file": lambda paths: [record for p in paths for record in tfw.TFRecordFile(p)],
-    "dataset": lambda paths: list(tfw.TFRecordDataset(paths)),
-    "in turn": lambda paths: list(tfw.TFRecordDataset(paths, num_parallel_reads=9)),
-    "indexed": lambda paths: list(tfw.TFRecordDataset(paths, indexed=True)),
-    "shuffled": lambda paths: sorted(tfw.TFRecordDataset(paths).shuffle(9, seed=1)),
-    "parse_file": parse_files,
-    "threads": lambda paths: list(tfw.TFRecordDataset(paths).prefetch(1)),
-}
-
-
-def files_of(pattern):
-    return sorted(map(str, pattern.parent.glob(pattern.name)))
-
-
-def read_with_warnings(reader, paths):
-    """What a reader gives, and its warnings of sets that are half published."""
-    with warnings.catch_warnings(record=True) as caught:
-        warnings.simplefilter("always")
-        found = reader(paths)
-    assert {tfw.TfwireWarning} >= {each.category for each in caught}
-    return found, [str(each.message) for each in caught]
-
-
 @strides(9)
 @in_folders("action", [faults.kill, faults.kill_after])
 def test_a_reader_sees_the_old_set_or_the_new_one_or_warns(folder, action, stride):
@@ -259,10 +223,12 @@ def test_a_reader_sees_the_old_set_or_the_new_one_or_warns(folder, action, strid
     for name in set(os.listdir(folder)) - names:
         (folder / name).unlink()
     before = files_in(folder)
-    wanted = {name: [sorted(reader(files_of(pattern)))] for name, reader in READERS.items()}
-    write_set(folder, new)
-    for name, reader in READERS.items():
-        wanted[name].append(sorted(reader(files_of(pattern))))
+    wanted = {name: [] for name in READERS}
+    for records in old, new:
+        if records is new:
+            write_set(folder, new)
+        for name, reader in READERS.items():
+            wanted[name].append(sorted(read_with_warnings(reader, files_of(pattern))[0]))
     seen = set()
     for n, _ in kills(folder, stride, action, new):
         for name, reader in READERS.items():
