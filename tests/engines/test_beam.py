@@ -40,7 +40,12 @@ from helpers.records.counted_files import (
     expected_count,
     write_counted_files,
 )
-from tfwire.beam import ReadAllFromTFRecord, ReadBatchesFromTFRecord, ReadFromTFRecord
+from tfwire.beam import (
+    ReadAllFromTFRecord,
+    ReadBatchesFromTFRecord,
+    ReadFromTFRecord,
+    WriteToTFRecord,
+)
 
 pytestmark = pytest.mark.filterwarnings("ignore::DeprecationWarning", "ignore::FutureWarning")
 
@@ -148,6 +153,28 @@ def test_files_that_were_matched(tmp_path):
     given = [file for file in matched if "[" in file.path and not file.path.endswith("index")]
     expected = RECORDS[:2] + RECORDS[4:]
     check_read(ReadAllFromTFRecord(), expected, lambda pipeline: pipeline | beam.Create(given))
+    given = [file for file in matched if "[2]" in file.path]  # with its index
+    check_read(ReadAllFromTFRecord(), RECORDS[4:], lambda pipeline: pipeline | beam.Create(given))
+
+
+def test_folders_sets_and_what_lies_beside(tmp_path):
+    with run() as pipeline:
+        create = pipeline | beam.Create(SHORT)
+        _ = create | WriteToTFRecord(f"{tmp_path}/out/part", num_shards=3)
+    for file in (tmp_path / "out").iterdir():
+        tfw.RecordIndex.build(file).save()
+    for name in ("_SUCCESS", ".part.crc", "features.json"):
+        (tmp_path / "out" / name).write_bytes(b"no records")
+    names = [f"{tmp_path}/out", f"{tmp_path}/out/*", f"{tmp_path}/out/part@3"]
+    for name in names:
+        check_read(ReadFromTFRecord(name), SHORT)
+    check_read(ReadAllFromTFRecord(), SHORT * 3, lambda pipeline: pipeline | beam.Create(names))
+    literal = write(tmp_path / "a[1]", SHORT[:1])
+    write(tmp_path / "a1", RECORDS)
+    check_read(ReadFromTFRecord(literal), SHORT[:1])
+    (tmp_path / "out/part-00001-of-00003").unlink()
+    with pytest.raises(FileNotFoundError, match="1 of 3 shards missing, the first"):
+        ReadFromTFRecord(names[-1])
 
 
 def test_a_pattern_that_matches_nothing(tmp_path):

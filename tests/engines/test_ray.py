@@ -84,6 +84,11 @@ def test_a_task_that_is_tried_again_is_named_once(tmp_path):
     sink.on_write_complete(SimpleNamespace(write_returns=[result, None]))
     assert numbers_of(tmp_path / "out") == ([1, 2], [])
     assert os.listdir(tmp_path / "out") == ["u_000003.tfrecord"]
+    tfw.RecordIndex.build(tmp_path / "out" / "u_000003.tfrecord").save()
+    (tmp_path / "out" / "_SUCCESS").touch()
+    for paths in (tmp_path / "out", f"{tmp_path}/out/*", [tmp_path / "out"]):
+        tasks = TFRecordDatasource(paths).get_read_tasks(2)
+        assert [{"i": 1}, {"i": 2}] == rows_of(tasks)
 
 
 def test_a_sink_that_cannot_name_all_files_names_none(tmp_path):

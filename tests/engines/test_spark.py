@@ -137,6 +137,12 @@ def test_folders_patterns_and_lists(tmp_path):
     assert two[:1] == read({"path": f"file://{tmp_path}/a.tfrecord"}, schema)
     paths = f'["{tmp_path}/b.tfrecord", "{tmp_path}/a.tfrecord"]'
     assert two[::-1] == read({"paths": paths}, schema)
+    paths = f'["{tmp_path}/?.tfrecord", "{tmp_path}"]'
+    assert two * 2 == read({"paths": paths}, schema)
+    for name in ("c-00000-of-00002", "c-00001-of-00002", "part.crc", "info.json"):
+        tfw.write_records(tmp_path / name, [{"i": 1}])
+    assert [{"i": 1}] * 2 == read({"path": f"{tmp_path}/c@2"}, schema)
+    assert [*two, {"i": 1}, {"i": 1}] == read({"path": str(tmp_path)}, schema)
     with pytest.raises(FileNotFoundError, match="no file matches"):
         read({"path": f"{tmp_path}/missing-*"}, schema)
     with pytest.raises(FileNotFoundError):

@@ -1,7 +1,10 @@
 """Which files an argument names: the same for all that read files, locally and by URLs."""
 
+import inspect
 import io
+import operator
 import os
+from contextlib import suppress
 from pathlib import Path
 
 import fsspec
@@ -52,19 +55,21 @@ WRONG = ["nested/a=1/part-0", "part-00000-of-00003", "empty/_SUCCESS"]
 
 @pytest.fixture(scope="module", params=["local", "memory"])
 def place(request, tmp_path_factory):
-    """A folder of all these files, each with its name as record; on disk, or of URLs."""
+    """A folder of all these files, each with its name in a record; on disk, or of URLs."""
     is_local = request.param == "local"
     fs = fsspec.filesystem("file" if is_local else "memory")
     root = str(tmp_path_factory.mktemp("files")) if is_local else "/find_files"
     for name in [f"all/{n}" for n in FILES + BESIDE] + [f"wrong/{n}" for n in WRONG]:
         fs.makedirs(os.path.dirname(f"{root}/{name}"), exist_ok=True)
-        fs.pipe_file(f"{root}/{name}", frame(name.removeprefix("all/").encode()))
+        fs.pipe_file(
+            f"{root}/{name}", frame(tfw.encode_example({"name": name.removeprefix("all/")}))
+        )
     yield root if is_local else f"memory:/{root}"
     fs.rm(root, recursive=True)
 
 
 def names(records):
-    return [record.decode() for record in records]
+    return [tfw.decode_example(record)["name"][0].decode() for record in records]
 
 
 @pytest.mark.parametrize("asked", ASKED)
@@ -81,14 +86,37 @@ def test_nothing_is_an_error_that_shows_what_was_asked(place, asked):
         assert path == caught.value.filename
 
 
+NAME = tfw.Parser({"name": tfw.FixedLenFeature([], tfw.string)})
 MANY = {
     "read_records": lambda paths: names(tfw.read_records(paths)),
     "TFRecordFiles": lambda paths: names(tfw.TFRecordFiles(paths)),
     "TFRecordDataset": lambda paths: names(tfw.TFRecordDataset(paths)),
+    "TFRecordDataset, indexed": lambda paths: names(tfw.TFRecordDataset(paths, indexed=True)),
+    "Parser.parse_file": lambda paths: [
+        row["name"].item().decode() for row in NAME.parse_file(paths, batch_size=1)
+    ],
     "verify_files": lambda paths: [r.path for r in tfw.verify_files(paths, num_threads=2)],
     "RecordIndex.build_many": lambda paths: [i.path for i in tfw.RecordIndex.build_many(paths)],
-    "open_reader": lambda paths: open_reader(paths, {}).paths,
+    "arrow.open_reader": lambda paths: open_reader(paths, {}).paths,
 }
+# What these give is made of what one of the others has found.
+DERIVED = {"infer_schema", "arrow.read_table", "tensorboard.scalars"}
+
+
+def test_no_function_is_forgotten():
+    """Of those that take several files: by the names of their arguments."""
+    found = {"Parser.parse_file"}
+    for module in (tfw, tfw.arrow, tfw.tensorboard):
+        for name in module.__all__:
+            value = getattr(module, name)
+            methods = vars(value) if isinstance(value, type) else ()
+            for dotted in (name, *(f"{name}.{each}" for each in methods if each[0] != "_")):
+                called = operator.attrgetter(dotted)(module)
+                with suppress(TypeError, ValueError):
+                    if {"paths", "filenames"} & inspect.signature(called).parameters.keys():
+                        found.add(f"{module.__name__}.{dotted}".removeprefix("tfwire."))
+    found.discard("arrow.ArrowReader")
+    assert found == {name.split(",")[0] for name in MANY} | DERIVED
 
 
 @pytest.mark.parametrize("read", MANY)
@@ -107,6 +135,10 @@ def test_all_that_reads_takes_all_of_it(place, read):
         ([f"{root}/part-0", f"{root}/part-0.tfwindex"], ["part-0"]),
     ):
         assert expected == [str(name).split("/all/")[-1] for name in MANY[read](paths)]
+
+
+def test_a_schema_is_that_of_all_files(place):
+    assert 3 == tfw.infer_schema(f"{place}/all/part-*").num_records
 
 
 def test_paths_of_other_kinds(tmp_path):

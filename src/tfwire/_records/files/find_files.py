@@ -60,9 +60,10 @@ def input_paths(
         return (file for item in given for file in find_files(item))
     if not items:
         warn(f"{name} is empty: there are no files to read")
-    asks = len(items) == 1
-    found = [file for item in without_indexes(list(given)) for file in find_files(item, asks)]
-    return found if asks and not isinstance(paths, (list, tuple)) else linked(found)
+    if len(items) == 1:
+        found = find_files(next(given), asks=True)
+        return linked(found) if isinstance(paths, (list, tuple)) else found
+    return linked(file for item in without_indexes(list(given)) for file in find_files(item))
 
 
 def one_input(
@@ -197,7 +198,7 @@ def is_beside(name: str, pattern: str) -> bool:
 
 def as_pattern(name: str) -> tuple[str, int]:
     """The pattern of a name, and the number of shards if that is of a set, else 0."""
-    shards = _SHARDS.fullmatch(name)
+    shards = _SHARDS.fullmatch(name) if "@" in name else None  # to search a long name takes long
     if shards is None:
         return name, 0
     count = int(shards[2])
