@@ -28,8 +28,8 @@ class TFRecordDataSource:
 
     Args:
         paths: Regular files and URLs, as for :func:`tfwire.read_records`. If an index is saved
-            beside a file (``tfwire index``), its headers are not read. Avoid compressed files:
-            reads begin at their start.
+            beside a file (``tfwire index``), its headers are not read. Compressed
+            files should have indexes with seek points, as for :class:`tfwire.TFRecordFile`.
         features: A specification as for :func:`tfwire.parse_example`; None: elements are bytes.
         batch_size: Records per element; the last one may have fewer. None: elements are records.
         storage_options: fsspec's options of the filesystem of URLs.

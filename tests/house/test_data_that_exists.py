@@ -113,6 +113,12 @@ def _():
     return [({"id": [b"a"]}, {"rgb": [[1.5], [2.5, 3]]})]
 
 
+@layout("the same, by number")
+def _():
+    tfw.write_records("train.tfrecord.gz", RECORDS, "GZIP")
+    return [RECORDS[2], RECORDS[0]]
+
+
 @layout("gzip or zlib, whatever the name")
 def _():
     tfw.write_records("train.tfrecord.gz", RECORDS, "GZIP")

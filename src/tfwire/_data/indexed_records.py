@@ -21,6 +21,10 @@ from tfwire._records.index.record_numbers import RecordNumbers
 
 Array = np.ndarray[Any, Any]
 _RULES = ("even", "drop", "pad")
+# Elements that are read at a time, and their bytes. More of objects, as the ranges of one read are
+# in flight together, and of compressed files, which are inflated between the records of a read.
+_SOME, _MANY = 1 << 12, 1 << 16
+_SOME_BYTES, _MANY_BYTES = 1 << 23, 1 << 26
 
 
 def check_rule(rule: Any) -> None:
@@ -92,7 +96,9 @@ class IndexedRecords(ByNumber):
         self.length = len(numbers)
         num_bytes = sum(int(index.offsets[-1]) for index in files.indexes)
         remote = any(isinstance(path, ObjectPath) for path in files.paths)
-        self.at_once = fitting(num_bytes, len(files), remote)
+        compressed = any(index.compression for index in files.indexes)
+        most_bytes = _MANY_BYTES if remote or compressed else _SOME_BYTES
+        self.at_once = fitting(num_bytes, len(files), most_bytes, _MANY if compressed else _SOME)
 
     def fetch(self, places: Array) -> list[bytes]:
         found: list[bytes] = self.files[self.record_numbers(places)]
@@ -160,11 +166,9 @@ def _facts(path: Any, index: Any) -> list[Any]:
     return file_id(path)
 
 
-def fitting(num_bytes: int, count: int, remote: bool = False) -> int:
-    """How many of count elements to read at a time: thousands, or a few megabytes. Of objects,
-    more: the ranges of one read are in flight together."""
-    most_bytes = 1 << 26 if remote else 1 << 23
-    return min(4096, max(16, most_bytes * count // max(num_bytes, 1)))
+def fitting(num_bytes: int, count: int, most_bytes: int = _SOME_BYTES, most: int = _SOME) -> int:
+    """How many of count elements to read at a time: at most so many, and about so many bytes."""
+    return min(most, max(16, most_bytes * count // max(num_bytes, 1)))
 
 
 class NumberedCursor(GatheringPieces):

@@ -30,7 +30,8 @@ def add_index(parser: argparse.ArgumentParser) -> None:
         help="write nothing; report whether the saved indexes exist and are fresh",
     )
     parser.epilog = (
-        "Indexes are saved as FILE.tfwindex, where TFRecordFile looks for them. Exit status: 0, "
+        "Indexes are saved as FILE.tfwindex, where TFRecordFile looks for them. Where rapidgzip is "
+        "installed (tfwire[gzip]), those of compressed files hold seek points. Exit status: 0, "
         "1 when a file is damaged or cannot be read, or its index is stale, 2 for wrong usage."
     )
     parser.set_defaults(run=_run)

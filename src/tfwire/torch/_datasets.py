@@ -218,7 +218,8 @@ class TFRecordMapDataset(data.Dataset):
         features: A specification as for :func:`tfwire.parse_example`; None: items are bytes.
         in_memory: Read the files once, now, and parse from memory, which forked workers share:
             several times as fast. None: if they take up to 256 MiB. False: each batch is read from
-            the files, which should not be compressed then: reads begin at their start.
+            the files; compressed ones should have indexes with seek points then, as for
+            :class:`tfwire.TFRecordFile`, and small records better be in plain files.
         strings, nested: The form of strings and RaggedTensors, as for :func:`as_tensors`.
         storage_options: fsspec's options of the filesystem of URLs.
 

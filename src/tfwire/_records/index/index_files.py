@@ -17,6 +17,7 @@ from tfwire._records.files.byte_sinks import replace_file
 from tfwire._records.files.byte_sources import FileSource, open_regular
 from tfwire._records.files.find_files import input_paths, one_input
 from tfwire._records.files.paths import Path, index_beside, local_path
+from tfwire._records.files.seek_points import MOST_BYTES, SeekPoints
 from tfwire._records.files.urls import ObjectPath, with_storage_options
 from tfwire._records.frames import FRAME
 from tfwire._records.index.offset_checks import identity_saved, stale
@@ -81,13 +82,16 @@ def open_regular_file(path: Path, location: str | None = None) -> FileSource:
 
 
 _INDEX_MAGIC = b"TFWINDEX"
-# Of a file, and of an object: with the text of its version after the lengths.
-_INDEX_VERSION, _OBJECT_INDEX_VERSION = 1, 2
+# Of a file; of an object, with the text of its version after the lengths; and with seek points,
+# after such a text, which may be empty.
+_INDEX_VERSION, _OBJECT_INDEX_VERSION, _POINTS_INDEX_VERSION = 1, 2, 3
 _COMPRESSIONS_BY_NUMBER: list[Compression] = ["", "ZLIB", "GZIP"]  # TensorFlow's numbers
 # Magic, version, compression, file size, mtime in ns, fingerprint, bytes per length, records.
 _HEADER = struct.Struct("<8sIIQqIIQ")
 _CHECKSUM = _TEXT_LENGTH = struct.Struct("<I")
 _MOST_TEXT = 1 << 16  # bytes of an object's version
+# Bytes after the length of this text, at most.
+_MOST_ADDED = {_OBJECT_INDEX_VERSION: _MOST_TEXT, _POINTS_INDEX_VERSION: _MOST_TEXT + MOST_BYTES}
 _FETCHED = 1 << 23  # of an index that is an object, by the first request
 # A larger index is read only if the record file can hold that many records. Deflate expands a byte
 # to at most 1032, and a line of text has two numbers of at most 19 digits.
@@ -105,6 +109,7 @@ class Contents(NamedTuple):
         size, mtime_ns, fingerprint: As of RecordIndex.
         lengths: Bytes of each payload; int64.
         version: As of RecordIndex.
+        points: The seek points of a compressed file; None: there are none.
     """
 
     compression: Compression
@@ -113,6 +118,7 @@ class Contents(NamedTuple):
     fingerprint: int
     lengths: Array
     version: str | None = None
+    points: SeekPoints | None = None
 
 
 def write_index(path: Path, contents: Contents, like: Path | None = None) -> int:
@@ -123,17 +129,20 @@ def write_index(path: Path, contents: Contents, like: Path | None = None) -> int
         contents: Its contents.
         like: A file whose permissions a new index must not exceed.
     """
-    compression, size, mtime_ns, fingerprint, lengths, version = contents
+    compression, size, mtime_ns, fingerprint, lengths, version, points = contents
     width = 8 if len(lengths) and int(lengths.max()) >= 1 << 32 else 4
     number = _COMPRESSIONS_BY_NUMBER.index(compression)
     kind = _INDEX_VERSION if version is None else _OBJECT_INDEX_VERSION
+    kind = kind if points is None else _POINTS_INDEX_VERSION
     header = _HEADER.pack(
         _INDEX_MAGIC, kind, number, size, mtime_ns, fingerprint, width, len(lengths)
     )
     body = lengths.astype(f"<u{width}").tobytes()
-    if version is not None:
-        text = version.encode()[:_MOST_TEXT]
+    if kind != _INDEX_VERSION:
+        text = (version or "").encode()[:_MOST_TEXT]
         body += _TEXT_LENGTH.pack(len(text)) + text
+    if points is not None:
+        body += points.section
     checksum = int(lib.tfw_crc32c_mask(_crc(body, _crc(header))))
     _replace(path, [header, body, _CHECKSUM.pack(checksum)], like)
     return checksum
@@ -191,9 +200,9 @@ def _fetched_index(path: ObjectPath, record_path: Path, size: int) -> bytes:
     data = RemoteObject.read_small(path, 0, _FETCHED)
     if len(data) == _FETCHED:
         _, kind, _, _, _, _, width, count = _HEADER.unpack_from(data)
-        length, most = _HEADER.size + count * width + _CHECKSUM.size, 0
-        if kind == _OBJECT_INDEX_VERSION:
-            length, most = length + _TEXT_LENGTH.size, _MOST_TEXT
+        length, most = _HEADER.size + count * width + _CHECKSUM.size, _MOST_ADDED.get(kind, 0)
+        if most:
+            length += _TEXT_LENGTH.size
         if length + most > _FETCHED:
             _check_fits(path, data[: _HEADER.size], length, record_path, size)
             # One byte again: the index may end here, and a range without bytes fails.
@@ -215,16 +224,33 @@ def _contents(path: Path, data: bytes) -> tuple[Contents, int]:
     lengths = np.frombuffer(data, f"<u{width}", count, _HEADER.size)
     if count and int(lengths.max()) > (1 << 62) // count:  # so that no sum overflows
         raise _damaged(path, "its lengths add up to more bytes than any file has")
-    version = None
-    if kind == _OBJECT_INDEX_VERSION:
+    version, rest = None, b""
+    if kind != _INDEX_VERSION:
         at = _HEADER.size + count * width
-        text = data[at + _TEXT_LENGTH.size : -_CHECKSUM.size]
-        if _TEXT_LENGTH.unpack_from(data, at)[0] != len(text):
+        begin = at + _TEXT_LENGTH.size
+        end = begin + _TEXT_LENGTH.unpack_from(data, at)[0]
+        text, rest = data[begin:end], data[end : -_CHECKSUM.size]
+        if end > len(data) - _CHECKSUM.size or (rest and kind == _OBJECT_INDEX_VERSION):
             raise _damaged(path, f"its version does not fit its {len(data)} bytes")
         version = text.decode(errors="replace")
+        if kind == _POINTS_INDEX_VERSION:
+            version = version or None
     compression = _COMPRESSIONS_BY_NUMBER[number]
     facts = compression, size, mtime_ns, fingerprint, lengths.astype(np.int64), version
-    return Contents(*facts), checksum
+    points = _points(path, rest, Contents(*facts)) if kind == _POINTS_INDEX_VERSION else None
+    return Contents(*facts, points), checksum
+
+
+def _points(path: Path, section: bytes, contents: Contents) -> SeekPoints:
+    """The seek points of an index, checked."""
+    try:
+        points = SeekPoints(section)
+    except ValueError as error:
+        raise _damaged(path, str(error)) from None
+    content_size = int(contents.lengths.sum()) + len(contents.lengths) * int(FRAME)
+    if not contents.compression or not points.fit(content_size, contents.size):
+        raise _damaged(path, "its seek points are not in the file")
+    return points
 
 
 def _opened(path: Path) -> Any:
@@ -243,12 +269,13 @@ def _checked_header(path: Path, header: bytes, length: int) -> tuple[Compression
     if length < _HEADER.size + _CHECKSUM.size:
         raise _damaged(path, f"its {length} bytes are less than an empty index takes")
     _, kind, number, _, _, _, width, count = _HEADER.unpack(header)
-    if kind not in (_INDEX_VERSION, _OBJECT_INDEX_VERSION):
-        raise _damaged(path, f"it has version {kind}, this is version {_INDEX_VERSION}")
+    if not _INDEX_VERSION <= kind <= _POINTS_INDEX_VERSION:
+        known = f"versions {_INDEX_VERSION} to {_POINTS_INDEX_VERSION}"
+        raise _damaged(path, f"it has version {kind}, this tfwire reads {known}")
     expected = _HEADER.size + count * width + _CHECKSUM.size
     fits = expected == length
-    if kind == _OBJECT_INDEX_VERSION:
-        fits = 0 <= length - expected - _TEXT_LENGTH.size <= _MOST_TEXT
+    if kind in _MOST_ADDED:
+        fits = 0 <= length - expected - _TEXT_LENGTH.size <= _MOST_ADDED[kind]
     if number >= len(_COMPRESSIONS_BY_NUMBER) or width not in (4, 8) or not fits:
         raise _damaged(path, f"{count} lengths of {width} bytes do not fit its {length} bytes")
     return _COMPRESSIONS_BY_NUMBER[number], count

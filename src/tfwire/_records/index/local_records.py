@@ -1,24 +1,22 @@
-"""Reads records of one file by number: with pread, or by decompressing up to them."""
+"""Reads records of one file by number: with pread, or by inflating up to them."""
 
 from __future__ import annotations
 
+import contextlib
 import os
-import threading
 from collections.abc import Iterator, Sequence
-from threading import get_ident
 from typing import Any
 
 import numpy as np
 
 from tfwire._base import system
 from tfwire._base.arrays import keep_heap
-from tfwire._base.errors import record_error
-from tfwire._base.iterator_threads import is_waited_for, turn_at
+from tfwire._base.errors import DataLossError, record_error
 from tfwire._base.native import address, create, ffi, lib, new_error, objects
 from tfwire._base.strings import strings_from_spans
 from tfwire._records.files.byte_sources import FileSource, read_at
 from tfwire._records.files.paths import Path
-from tfwire._records.files.seekable_gzip import GzipContent, SeekableGzip, open_seekable
+from tfwire._records.files.seek_points import NotReadable, SeekableContent, SeekPoints
 from tfwire._records.frames import FRAME
 from tfwire._records.index.offset_checks import FileLayout, raise_unverified, stale_at
 from tfwire._records.reading.batch_reader import BatchReader
@@ -211,40 +209,56 @@ def _new_room(size: int) -> tuple[Array, Array]:
     return np.empty(size, np.uint8), np.empty((RECORDS_PER_FETCH, 2), np.uint64)
 
 
-# Content to be passed over from which on inflating from the middle costs less.
-_FAR = 1 << 23
+# Readers of a compressed file that are kept for later calls: each takes its buffer of 256 KiB, or
+# the longest record so far, and what inflating takes. Of those with a long record one is kept.
+_KEPT_STREAMS = 8
+_LONG_BATCH = 1 << 22
+# To begin at a seek point costs as much as inflating this much content.
+_BEGINNING_COST = 1 << 19
+
+
+class _OpenStream:
+    """A reader of a compressed file, and its current batch; None: the file has ended."""
+
+    def __init__(self, reader: BatchReader) -> None:
+        self.reader = reader
+        self.batch = reader.next()
+
+    def go_to(self, number: int) -> bool:
+        """Reads up to the batch that holds a record; False: the file ends before it."""
+        while self.batch is not None and number >= self.batch.first_record + self.batch.count:
+            self.batch = self.reader.next()
+        return self.batch is not None
 
 
 class StreamAccess:
-    """Records of a compressed file. It is read up to a record; for an earlier one it is read again.
-    With rapidgzip, what lies between far records of a gzip file is passed over.
-
-    One thread at a time reads. A forked child reads from the beginning. So does a call that the
-    thread inside waits for: one in a signal handler, or in a thread that works for an iterator.
+    """Records of a compressed file, for any number of threads and forked processes. A call reads on
+    where an earlier one ended, if its record comes after that; else from the nearest seek point, or
+    from the beginning.
 
     Args:
         source: The file, or an object. It stays open: another file may get its name.
         compression: "GZIP" or "ZLIB".
         offsets: Of all records, and the end of the last.
+        points: Of the file; None: it is read from its beginning alone.
     """
 
     at_once = RECORDS_PER_FETCH
 
-    def __init__(self, source: FileSource | RemoteFile, compression: str, offsets: Array) -> None:
+    def __init__(
+        self,
+        source: FileSource | RemoteFile,
+        compression: str,
+        offsets: Array,
+        points: SeekPoints | None = None,
+    ) -> None:
         self._source = source
         self._path: Path = source.path or ""
         self._compression = compression
         self._offsets = offsets
-        self._restart()
-
-    def _restart(self) -> None:
+        self._points = points
         self._pid = os.getpid()
-        self._lock = threading.Lock()
-        self._inside = 0  # the thread that holds the lock; 0: none
-        self._reader: BatchReader | None = None
-        self._batch: Any = None  # the current one
-        self._content: SeekableGzip | None = None
-        self._may_seek = self._compression == "GZIP"
+        self._streams: list[_OpenStream] = []  # those that nobody uses, the last used at the end
 
     def one(self, number: int) -> bytes:
         """One record, verified."""
@@ -252,7 +266,7 @@ class StreamAccess:
 
     def again(self) -> StreamAccess:
         """Access for another iterator, with a position of its own."""
-        return StreamAccess(self._source, self._compression, self._offsets)
+        return StreamAccess(self._source, self._compression, self._offsets, self._points)
 
     def many(self, numbers: Array) -> Iterator[Sequence[bytes]]:
         """Records in increasing order of their numbers, verified, in pieces."""
@@ -264,68 +278,70 @@ class StreamAccess:
 
     def _take(self, numbers: Array) -> Sequence[bytes]:
         """The first of these records, and those in the same batch."""
-        if self._pid != os.getpid():
-            self._restart()
-        thread = get_ident()
-        turn = None if self._inside == thread else turn_at(self._lock, self._waits_for_this_thread)
-        if turn is None:
-            return self.again()._take(numbers)
-        with turn:
-            self._inside = thread  # before anything that a signal handler can interrupt
-            try:
+        if self._pid != os.getpid():  # threads that fetch an object are in the parent
+            self._pid, self._streams = os.getpid(), []
+        if self._points is not None:
+            with contextlib.suppress(NotReadable, DataLossError):
                 return self._read(numbers)
-            except BaseException:
-                self._batch = self._reader = None
-                raise
-            finally:
-                self._inside = 0
+            # Reading from the beginning tells what is wrong, and where; or the record comes just
+            # before what is damaged.
+            stream = self._moved(self._opened_at_beginning(), int(numbers[0]))
+            return self._strings(stream.batch, numbers)
+        return self._read(numbers)
 
     def _read(self, numbers: Array) -> Sequence[bytes]:
-        try:
-            return self._strings(self._batch_with(int(numbers[0])), numbers)
-        except Exception:
-            if self._content is None:
-                raise
-            # Reading from the beginning tells what is wrong, and where.
-            self._content.close()
-            self._content, self._may_seek = None, False
-            self._batch = self._reader = None
-            return self._strings(self._batch_with(int(numbers[0])), numbers)
+        stream = self._batch_with(int(numbers[0]))
+        records = self._strings(stream.batch, numbers)
+        if stream.batch.data_len > _LONG_BATCH:
+            self._streams.clear()
+        self._streams.append(stream)
+        del self._streams[:-_KEPT_STREAMS]
+        return records
 
-    def _waits_for_this_thread(self) -> bool:
-        return is_waited_for(self._inside)
+    def _batch_with(self, number: int) -> _OpenStream:
+        """A stream whose batch holds a record, and which nobody else uses."""
+        return self._moved(self._kept_before(number) or self._opened_before(number), number)
 
-    def _batch_with(self, number: int) -> Any:
-        """Reads up to the batch that holds a record."""
-        if self._reader is None or not self._is_ahead(number):
-            self._reader = self._reader_at(number)
-            self._batch = self._reader.next()
-        while self._batch is not None and number >= self._batch.first_record + self._batch.count:
-            self._batch = self._reader.next()
-        if self._batch is None:
+    def _moved(self, stream: _OpenStream, number: int) -> _OpenStream:
+        if not stream.go_to(number):
             raise stale_at(self._path, number, "the file ends before it")
-        return self._batch
+        return stream
 
-    def _is_ahead(self, number: int) -> bool:
-        """Whether to read on for a record, instead of beginning anew."""
-        if self._batch is None or number < self._batch.first_record:
-            return False
-        passed_over = int(self._offsets[number]) - int(self._offsets[self._batch.first_record])
-        return passed_over < _FAR or not self._may_seek
+    def _kept_before(self, number: int) -> _OpenStream | None:
+        """A stream to read on from to a record, which is taken; None: there is none, or reading
+        from a seek point takes less."""
+        points, best, first = self._points, None, -1
+        count = 0
+        for stream in tuple(self._streams):
+            batch = stream.batch  # another thread may use it by now
+            if batch is not None and first < batch.first_record <= number:
+                best, first, count = stream, batch.first_record, batch.count
+        if best is None:
+            return None
+        end = int(self._offsets[min(first + count, len(self._offsets) - 1)])
+        point = 0 if points is None else points.before(int(self._offsets[number]))
+        if end + _BEGINNING_COST < point:
+            return None
+        try:
+            self._streams.remove(best)
+        except ValueError:  # another thread has taken it
+            return None
+        return best if best.batch.first_record <= number else None
 
-    def _reader_at(self, number: int) -> BatchReader:
-        """A reader that comes to a record: from the beginning, where it cannot begin there."""
-        offset = int(self._offsets[number])
-        if self._may_seek and self._content is None and offset >= _FAR:
-            if isinstance(self._source, FileSource):
-                self._content = open_seekable(self._source)
-            self._may_seek = self._content is not None
-        if self._content is not None:
-            start = RecordPosition(number, offset)
-            content = GzipContent(self._content, self._path)
-            return BatchReader([content], make_options("", max_record_size=None), start=start)
+    def _opened_before(self, number: int) -> _OpenStream:
+        """A new stream that comes to a record."""
+        points, offset = self._points, int(self._offsets[number])
+        if points is None or not points.before(offset):
+            return self._opened_at_beginning()
+        content = SeekableContent(self._source.duplicate(), self._compression, points)
+        start = RecordPosition(number, offset)
+        return _OpenStream(
+            BatchReader([content], make_options("", max_record_size=None), start=start)
+        )
+
+    def _opened_at_beginning(self) -> _OpenStream:
         options = make_options(self._compression, max_record_size=None)
-        return BatchReader([self._source.duplicate()], options)
+        return _OpenStream(BatchReader([self._source.duplicate()], options))
 
     def _strings(self, batch: Any, numbers: Array) -> Sequence[bytes]:
         within = numbers[: np.searchsorted(numbers, batch.first_record + batch.count)]

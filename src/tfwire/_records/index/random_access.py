@@ -167,9 +167,11 @@ class TFRecordFile(_Records):
     returns only records of the file. Threads and forked processes may share it. Unpickling it opens
     the file again.
 
-    A compressed file is read up to the record that is asked for, and again from its beginning for
-    an earlier one: ask for many records at once. With rapidgzip (``pip install 'tfwire[gzip]'``) a
-    gzip file of a mebibyte or more is inflated from the middle, once it was passed over.
+    A compressed file is read from the nearest seek point of its index, which passes over 2 MiB of
+    content for a record, in the mean: ask for many records at once. Seek points are found where
+    rapidgzip is installed (``pip install 'tfwire[gzip]'``) when the file is indexed, and saved with
+    the index; they need it no more. Without them, the file is read up to the record, and again from
+    its beginning for an earlier one.
 
     Of an object, in an object store or on the web, records are read by ranges. Those that are less
     than 64 KiB apart share one, of at most 8 MiB; several are in flight. Ask for many records at
@@ -233,7 +235,7 @@ class TFRecordFile(_Records):
         self._count = len(index)
         known = check_index(index, source)
         if index.compression:
-            self._kept = StreamAccess(source, index.compression, offsets)
+            self._kept = StreamAccess(source, index.compression, offsets, index._points)
         elif isinstance(source, RemoteFile):
             self._kept = RemoteAccess(source, offsets, known)
         else:

@@ -33,6 +33,7 @@ from tfwire._records.files.compression import (
     either_word,
 )
 from tfwire._records.files.paths import Path, absolute, local_path
+from tfwire._records.files.seek_points import SeekPoints, find_points
 from tfwire._records.files.urls import ObjectPath, with_storage_options
 from tfwire._records.frames import FRAME
 from tfwire._records.index.find_offsets import offsets_in_file, offsets_in_stream
@@ -78,6 +79,7 @@ class RecordIndex:
             an object in an object store the time is 0.
         fingerprint: A checksum of samples from the whole file.
         version: Size and version (ETag, or time) of an object when it was indexed; None: a file.
+        seek_points: How many places of a compressed file reading may begin at, but its beginning.
 
     Example:
         >>> index = RecordIndex.build("train.tfrecord")
@@ -119,6 +121,11 @@ class RecordIndex:
         # The file, or the version of the object, in which the offsets were found; None: whatever
         # they are, its headers have to say the same.
         self._identity: str | None = None
+        self._points: SeekPoints | None = None  # nothing else says which number a record has there
+
+    @property
+    def seek_points(self) -> int:
+        return 0 if self._points is None else len(self._points)
 
     # ---- Making one ---------------------------------------------------------------------------
 
@@ -132,7 +139,9 @@ class RecordIndex:
         storage_options: StorageOptions = None,
     ) -> RecordIndex:
         """Indexes a file by its headers. Payloads are not verified, and those longer than a page
-        are not read. Compressed files and objects are read to their end.
+        are not read. Compressed files and objects are read to their end; with rapidgzip
+        (``pip install 'tfwire[gzip]'``) compressed files of a mebibyte or more a second time, for
+        seek points.
 
         Args:
             path: A regular file, a URL, or a pattern that one file matches.
@@ -203,13 +212,16 @@ class RecordIndex:
         try:
             compression = _detected(source).compression if named == "auto" else named
             status = os.fstat(source.fd)
-            identity = file_identity(status)
+            identity, points = file_identity(status), None
             if compression:
                 offsets = offsets_in_stream(path, named, check)
+                points = find_points(source, int(offsets[-1]), check)
             else:
                 reading = Reading(source.path, "", auto)
                 offsets = offsets_in_file(source, status.st_size, reading, check)
-            return cls._of(source, offsets, compression, status, identity)
+            index = cls._of(source, offsets, compression, status, identity)
+            index._points = points
+            return index
         finally:
             source.close()
 
@@ -291,7 +303,7 @@ class RecordIndex:
             offsets = offsets_of_lengths(found.lengths)
             facts = found.compression, found.size, found.mtime_ns, found.fingerprint
             index = cls(path, offsets, *facts, found.version)
-            index._identity = identity
+            index._identity, index._points = identity, found.points
             check_index(index, source, index_path, ignore_mtime)
             if isinstance(source, RemoteFile):
                 index.version = source.version
@@ -385,7 +397,8 @@ class RecordIndex:
         facts = self.compression, self.size, self.mtime_ns, self.fingerprint
         # The index of a copied file says nothing of the object that it was copied to.
         version = self.version if self._identity is not None else None
-        checksum = write_index(index_path, Contents(*facts, self.lengths, version), location)
+        contents = Contents(*facts, self.lengths, version, self._points)
+        checksum = write_index(index_path, contents, location)
         if self.version is None:
             save_identity(index_path, self._identity, checksum)
 
@@ -446,7 +459,11 @@ class RecordIndex:
         """True if path, offsets and all other attributes are equal."""
         if not isinstance(other, RecordIndex):
             return NotImplemented
-        return self._header() == other._header() and np.array_equal(self.offsets, other.offsets)
+        return (
+            self._header() == other._header()
+            and self._points == other._points
+            and np.array_equal(self.offsets, other.offsets)
+        )
 
     __hash__: ClassVar[None] = None  # type: ignore[assignment]  # the attributes can be set
 
