@@ -6,8 +6,8 @@
  * Conventions, stated once:
  *
  * 1. Names. Functions and types begin with tfw_, values with TFW_. A function without an opaque
- *    object among its arguments is pure: it depends on its arguments alone (tfw_read_at, tfw_walk
- *    and tfw_fetch also on the file). Four are not pure: tfw_free gives memory back;
+ *    object among its arguments is pure: it depends on its arguments alone (tfw_read_at
+ *    and tfw_walk also on the file). Four are not pure: tfw_free gives memory back;
  *    tfw_crc32c_select sets the kernel, tfw_crc32c_kernel says which one is set, and
  *    tfw_crc32c_kernel_name what this machine can run. They too serve any number of threads.
  * 2. Results. An int result is a status: TFW_OK is 0, positive values are ordinary outcomes
@@ -36,10 +36,10 @@
  * 9. Changes. While a call runs, no other thread may change what it reads: pointers, sizes, spans,
  *    names, messages to be parsed or decoded. Four things may change, which gives some result or an
  *    error but never a wrong access: bytes that are only copied or checksummed, the columns that
- *    tfw_encode reads, the offsets of tfw_fetch, the splits of tfw_pad.
+ *    tfw_encode reads, the offsets of a tfw_indexed_file, the splits of tfw_pad.
  * 10. Sizes. Parameters that are sizes or counts of what lies in memory are size_t; offsets in
  *    files, lengths and numbers of records are uint64_t. Arrays of them are int64_t, as the arrays
- *    of columns are (tfw_walk, tfw_fetch, tfw_exchange), and so are the fields of a tfw_error.
+ *    of columns are (tfw_walk, tfw_exchange), and so are the fields of a tfw_error.
  * 11. Limits. A schema has at most 2^20 features, and a name less than INT_MAX bytes. Where
  *    addresses have 32 bits, a record of 4 GiB or more is TFW_E_TOO_LARGE.
  * 12. Growth. A struct that begins with its size may get further members at its end. The caller
@@ -381,17 +381,6 @@ TFW_API int tfw_read_at(int32_t fd, uint8_t *out, size_t len, uint64_t offset, s
 TFW_API int tfw_walk(int32_t fd, uint64_t end, uint64_t *offset, uint8_t *buffer,
                      size_t buffer_len, int64_t *out_offsets, size_t capacity, size_t *out_count,
                      tfw_error *error);
-
-/* Reads records of a file by number, fastest in increasing order, and verifies of each the header,
- * the length that the offsets say, and the payload. Payload i is out_spans[i] of out. Neighbours
- * are read at once, so out also holds what lies between them.
- * *out_done of count were read. TFW_NEED_SPACE: out is full; take them and go on with the rest; if
- * there are none, error->expected is room enough for the next. TFW_E_INDEX and damage concern
- * numbers[*out_done]: error->record is that number, error->offset where the record begins.
- * REQUIRES: for every number n, n and n + 1 are indices of offsets. */
-TFW_API int tfw_fetch(int32_t fd, const int64_t *offsets, const int64_t *numbers, size_t count,
-                      uint8_t *out, size_t capacity, tfw_span *out_spans, size_t *out_done,
-                      tfw_error *error);
 
 /* The bytes of a file that stay in memory once they were read, for records that are read again: a
  * second read of a block of 64 KiB costs no call of the system. It has the address space of the

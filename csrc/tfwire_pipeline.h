@@ -110,7 +110,8 @@ TFW_API int tfw_pipeline_next(tfw_pipeline *pipeline, int32_t timeout_ms, tfw_ch
  * say and the payload, and parse them. Records that lie close together share a read. Chunks come in
  * the order of the orders, each of them in one or none, cut into batches by itself: begin.record
  * and end.record of a chunk count what was ordered. What is wrong with the first record that is
- * ends everything: TFW_E_INDEX as of tfw_fetch, too. tfw_pipeline_seek does not go on.
+ * ends everything: TFW_E_INDEX, too, where it is of another length than the offsets say.
+ * tfw_pipeline_seek does not go on.
  * TFW_END says that nothing is ordered that was not delivered.
  * TFW_NEED_SPACE: call tfw_pipeline_next first. num_threads + 2 orders fit.
  * TFW_E_ARGUMENT: a number that no record has, or none, or more than 2^24; the pipeline has failed.

@@ -11,6 +11,7 @@
 
 #include "pipeline/read_columns.h"
 #include "python/decode.h"
+#include "tfwire_pipeline.h"
 #include "workloads.h"
 
 #include <stdio.h>
@@ -68,9 +69,18 @@ static void fetch(workload *w) {
         numbers[i] = (int64_t)i;
     }
     offsets[RECORDS] = (int64_t)w->len;
-    size_t done;
-    expect(TFW_OK, tfw_fetch(fileno(record_file), offsets, numbers, RECORDS, out, ROOM, out_spans,
-                             &done, NULL));
+    const tfw_indexed_file indexed = {offsets, RECORDS, NULL, fileno(record_file), 0};
+    const tfw_pipeline_options options = {.size = sizeof options, .num_threads = 1,
+                                          .mode = TFW_PIPELINE_SPANS, .indexed = &indexed,
+                                          .indexed_count = 1};
+    static tfw_pipeline *pipeline;
+    tfw_chunk *chunk;
+    if (pipeline == NULL) {
+        expect(TFW_OK, tfw_pipeline_create(&options, &pipeline, NULL));
+    }
+    expect(TFW_OK, tfw_pipeline_fetch(pipeline, numbers, RECORDS, NULL));
+    expect(TFW_OK, tfw_pipeline_next(pipeline, -1, &chunk, NULL));
+    tfw_chunk_release(chunk);
 }
 
 /* ---- Messages -------------------------------------------------------------------------------- */

@@ -34,6 +34,13 @@ typedef struct fetch {
     size_t rows;      /* that are good so far, and those that are not read yet */
 } fetch;
 
+/* Rows that are read at once. */
+typedef struct group {
+    size_t count;
+    size_t size;    /* of their bytes in the file */
+    bool is_placed; /* they lie there as they are to lie in memory */
+} group;
+
 /* ---- What is wrong -------------------------------------------------------------------------- */
 
 /* Ends the order before a row, for the reason that the range's error says. */
@@ -112,10 +119,12 @@ static bool find_records(fetch *f) {
     if (!TFWI_RESERVE(w->keys, count) || !TFWI_RESERVE(w->wanted, count)) {
         return false;
     }
+    bool is_sorted = true;
     for (size_t i = 0; i < count; i++) {
         w->keys.of[i] = (uint64_t)order->of[i] << row_bits | i;
+        is_sorted = is_sorted && (i == 0 || order->of[i - 1] <= order->of[i]);
     }
-    if (!sort_rows(w, count, row_bits, bits_of(total - 1))) {
+    if (!is_sorted && !sort_rows(w, count, row_bits, bits_of(total - 1))) {
         return false;
     }
     for (size_t i = 0; i < count; i++) {
@@ -210,13 +219,13 @@ static void read_record(fetch *f, size_t row) {
 }
 
 /* Reads records that lie close together in one file, and copies each to its place. */
-static void read_group(fetch *f, const uint64_t *rows, size_t count, uint64_t size) {
+static void read_group(fetch *f, const uint64_t *rows, const group *g) {
     const tfwi_wanted *wanted = f->w->wanted.of, *first = &wanted[rows[0]];
-    uint8_t *buffer = f->w->stretch.buffer;
+    uint8_t *buffer = g->is_placed ? f->records + first->at : f->w->stretch.buffer;
     size_t got = 0;
-    const int status = tfw_read_at(f->p->indexed.of[first->file].file.fd, buffer, (size_t)size,
+    const int status = tfw_read_at(f->p->indexed.of[first->file].file.fd, buffer, g->size,
                                    (uint64_t)first->begin, &got, NULL);
-    for (size_t i = 0; i < count; i++) {
+    for (size_t i = 0; i < g->count; i++) {
         const size_t row = (size_t)rows[i];
         const size_t at = (size_t)(wanted[row].begin - first->begin);
         if (row >= f->rows) {
@@ -225,28 +234,32 @@ static void read_group(fetch *f, const uint64_t *rows, size_t count, uint64_t si
         if (status != TFW_OK || at + wanted[row].size > got) {
             read_record(f, row); /* says what is wrong with it alone */
         } else {
-            memcpy(f->records + wanted[row].at, buffer + at, (size_t)wanted[row].size);
+            if (!g->is_placed) {
+                memcpy(f->records + wanted[row].at, buffer + at, (size_t)wanted[row].size);
+            }
             check_fetched(f, row, wanted[row].size);
         }
     }
 }
 
-/* How many of the next rows are read at once, and their bytes. */
-static size_t group_rows(const fetch *f, const uint64_t *rows, size_t count, uint64_t *out_size) {
+/* How many of the next rows are read at once. */
+static group plan_group(const fetch *f, const uint64_t *rows, size_t count) {
     const tfwi_wanted *wanted = f->w->wanted.of, *first = &wanted[rows[0]];
     int64_t end = first->begin + (int64_t)first->size;
-    size_t taken = 1;
-    for (; taken < count && rows[taken] < f->rows; taken++) {
-        const tfwi_wanted *next = &wanted[rows[taken]];
+    group g = {.count = 1, .is_placed = true};
+    for (; g.count < count && rows[g.count] < f->rows; g.count++) {
+        const tfwi_wanted *next = &wanted[rows[g.count]];
         const int64_t next_end = next->begin + (int64_t)next->size;
         if (next->file != first->file || next->begin < first->begin ||
             next->begin - end > TFWI_GAP || next_end - first->begin > TFWI_LONGEST_GROUP) {
             break;
         }
+        g.is_placed = g.is_placed && next->begin == end &&
+                      next->at == first->at + (size_t)(end - first->begin);
         end = next_end > end ? next_end : end;
     }
-    *out_size = (uint64_t)(end - first->begin);
-    return taken;
+    g.size = (size_t)(end - first->begin);
+    return g;
 }
 
 /* Lets the CPU load a record of a cache, which lies anywhere. */
@@ -278,7 +291,7 @@ static void read_records(fetch *f) {
     size_t taken = 1;
     for (size_t i = 0; i < count; i += taken) {
         const size_t row = (size_t)rows[i];
-        uint64_t size = 0;
+        group g;
         if (f->p->is_cancelled) { /* nobody gets what was read */
             f->rows = 0;
             return;
@@ -292,10 +305,11 @@ static void read_records(fetch *f) {
             if (!copy_cached(f, row)) {
                 read_record(f, row);
             }
-        } else if ((taken = group_rows(f, rows + i, count - i, &size)) == 1) {
+        } else if ((g = plan_group(f, rows + i, count - i)).count == 1) {
             read_record(f, row);
         } else {
-            read_group(f, rows + i, taken, size);
+            read_group(f, rows + i, &g);
+            taken = g.count;
         }
     }
 }

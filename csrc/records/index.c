@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Random access: finding the records of a file, and reading any of them by number. Nothing here
- * keeps state, so any number of threads may read one file. */
+/* Finding the records of a file by their headers. Nothing here keeps state, so any number of
+ * threads may read one file. */
 #include "records/describe.h"
 #include "records/indexed.h"
 #include "records/read_at.h"
@@ -111,88 +111,4 @@ int tfw_walk(int32_t fd, uint64_t end, uint64_t *offset, uint8_t *buffer, size_t
     *offset = w.offset;
     *out_count = w.count;
     return status;
-}
-
-/* ---- Records by number ---------------------------------------------------------------------- */
-
-/* Records that are read at once, and their place in the file. */
-typedef struct group {
-    size_t count;
-    int64_t begin;
-    int64_t end;
-} group;
-
-/* The first of the records and as many of the next as lie close to it and fit into room. */
-static group plan_group(const int64_t *offsets, const int64_t *numbers, size_t count, size_t room) {
-    const int64_t most = room < TFWI_LONGEST_GROUP ? (int64_t)room : TFWI_LONGEST_GROUP;
-    const tfwi_extent first = tfwi_extent_of(offsets, numbers[0]);
-    group g = {.count = 1, .begin = first.begin, .end = first.begin + first.size};
-    while (g.end != g.begin && g.count < count) { /* nothing is read after an impossible record */
-        const tfwi_extent next = tfwi_extent_of(offsets, numbers[g.count]);
-        const int64_t end = next.begin + next.size;
-        if (next.size == 0 || next.begin < g.begin || next.begin - g.end > TFWI_GAP ||
-            end - g.begin > most) {
-            break;
-        }
-        g.end = end > g.end ? end : g.end;
-        g.count++;
-    }
-    return g;
-}
-
-/* Verifies the records of a group, of which got bytes are at data; *out_done of them are good. */
-static int check_group(const group *g, const int64_t *offsets, const int64_t *numbers,
-                     const uint8_t *data, size_t got, size_t base, tfw_span *out_spans,
-                     size_t *out_done, tfw_error *error) {
-    for (size_t i = 0; i < g->count; i++) {
-        const tfwi_extent p = tfwi_extent_of(offsets, numbers[i]);
-        const int64_t begin = p.begin;
-        const int64_t size = p.size;
-        if (TFWI_UNLIKELY(begin < g->begin || begin > g->end || size < TFWI_FRAME_SIZE ||
-                          size > g->end - begin)) {
-            return tfwi_fail(error, TFW_E_ARGUMENT, "offsets changed during the call");
-        }
-        const size_t at = (size_t)(begin - g->begin);
-        const uint8_t *record = data + at;
-        const uint64_t length = (uint64_t)(size - TFWI_FRAME_SIZE);
-        tfw_error found;
-        const int status = tfwi_verify_extent(record, size, got > at ? got - at : 0, &found);
-        if (TFWI_UNLIKELY(status != TFW_OK)) {
-            return tfwi_report_damage(error, found, record, (uint64_t)numbers[i], (uint64_t)begin);
-        }
-        out_spans[i] = (tfw_span){.offset = base + at + TFW_HEADER_SIZE, .length = length};
-        *out_done += 1;
-    }
-    return TFW_OK;
-}
-
-int tfw_fetch(int32_t fd, const int64_t *offsets, const int64_t *numbers, size_t count,
-              uint8_t *out, size_t capacity, tfw_span *out_spans, size_t *out_done,
-              tfw_error *error) {
-    size_t used = 0;
-    *out_done = 0;
-    while (*out_done < count) {
-        const size_t first = *out_done;
-        const group g = plan_group(offsets, numbers + first, count - first, capacity - used);
-        const uint64_t size = (uint64_t)(g.end - g.begin);
-        size_t got = 0;
-        if (size == 0 || g.end > INT64_MAX - TFWI_LARGEST_READ) {
-            return tfwi_fail(error, TFW_E_ARGUMENT, "offsets that cannot be those of records");
-        }
-        if (size > capacity - used) {
-            tfwi_fail(error, TFW_NEED_SPACE, "");
-            TFWI_SET(error, expected, (int64_t)size);
-            return TFW_NEED_SPACE;
-        }
-        int status = tfw_read_at(fd, out + used, (size_t)size, (uint64_t)g.begin, &got, error);
-        if (status == TFW_OK) {
-            status = check_group(&g, offsets, numbers + first, out + used, got, used,
-                               out_spans + first, out_done, error);
-        }
-        if (status != TFW_OK) {
-            return status;
-        }
-        used += (size_t)size;
-    }
-    return TFW_OK;
 }

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* tfw_walk against a plain walk over the headers, and tfw_fetch and tfw_pipeline_fetch with offsets
- * that may lie: what is fetched is always a record that verifies, at the place and of the size that
+/* tfw_walk against a plain walk over the headers, and tfw_pipeline_fetch with offsets that may
+ * lie: what is fetched is always a record that verifies, at the place and of the size that
  * the offsets say. */
 #include "common/script.h"
 
@@ -83,35 +83,6 @@ static void check_refused(const file *f, const int64_t *offsets, int64_t number,
           (error->record == number && error->offset == offsets[number]));
 }
 
-/* Fetches all numbers, leaving out those that cannot be. */
-static void check_fetch(int fd, const file *f, const int64_t *offsets, const int64_t *numbers,
-                        size_t count, size_t capacity) {
-    tfw_span spans[64];
-    for (size_t at = 0; at < count && check_failures == 0;) {
-        uint8_t *out = fuzz_alloc(capacity);
-        tfw_error error = {.status = TFW_OK};
-        size_t done = 0, left = count - at;
-        int status = tfw_fetch(fd, offsets, numbers + at, left, out, capacity, spans, &done,
-                               &error);
-        CHECK(done <= left && (status == TFW_OK) == (done == left));
-        for (size_t i = 0; i < done && check_failures == 0; i++) {
-            check_fetched(f, offsets, numbers[at + i], out, capacity, spans[i]);
-        }
-        at += done;
-        if (status == TFW_NEED_SPACE && done == 0) {
-            CHECK(error.expected > (int64_t)capacity);
-            bool too_large = error.expected > (int64_t)f->len; /* offsets that lie may ask for it */
-            CHECK(!too_large ||
-                  expected_of(f, offsets[numbers[at]], offsets[numbers[at] + 1]) != TFW_OK);
-            capacity = too_large ? capacity : (size_t)error.expected;
-            at += too_large;
-        } else if (status < 0 && at < count) {
-            check_refused(f, offsets, numbers[at++], status, &error);
-        }
-        free(out);
-    }
-}
-
 /* What ends a pipeline that orders all numbers is the first record that is wrong, and every one
  * before it is delivered. */
 static void check_orders(const tfw_indexed_file *indexed, const file *f, const int64_t *numbers,
@@ -156,12 +127,13 @@ static void check_orders(const tfw_indexed_file *indexed, const file *f, const i
     tfw_pipeline_free(p);
 }
 
-/* buffer, step, room, how to read, a lie; numbers; the file. */
+/* buffer, step, nothing, how to read, a lie; numbers; the file. */
 static void run(input *in) {
     static int64_t offsets[LOG_MAX + 1];
     int64_t numbers[64];
     size_t buffer_len = TFW_HEADER_SIZE + (size_t)input_number(in, 2) % 3000;
-    size_t step = 1 + input_byte(in), room = (size_t)input_number(in, 2) % 5000;
+    size_t step = 1 + input_byte(in);
+    input_number(in, 2); /* of older inputs */
     uint8_t how = input_byte(in), place = input_byte(in), count = input_byte(in) % 64;
     int64_t lie = (int64_t)input_number(in, 1 + (how >> 2) % 8);
     for (size_t i = 0; i < count; i++) {
@@ -179,7 +151,6 @@ static void run(input *in) {
     for (size_t i = 0; i < count && records != 0; i++) {
         numbers[i] %= (int64_t)records;
     }
-    check_fetch(fd, &f, offsets, numbers, records != 0 ? count : 0, room);
     tfw_indexed_file indexed = {offsets, records, NULL, fd, 0};
     for (uint32_t i = 0; i < 3 && records != 0; i++) {
         if (i == 2) {

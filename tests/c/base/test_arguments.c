@@ -149,7 +149,6 @@ static void no_records_are_no_error(void) {
     CHECK_EQ(TFW_NEED_INPUT, tfw_correct(NULL, 0, 0, 0, &flip, NULL));
     CHECK_EQ(TFW_OK, tfw_read_at(-1, NULL, 0, 0, &a, NULL));
     CHECK_EQ(TFW_END, tfw_walk(-1, 0, &offset, buffer, sizeof buffer, NULL, 0, &a, NULL));
-    CHECK_EQ(TFW_OK, tfw_fetch(-1, NULL, NULL, 0, NULL, 0, NULL, &a, NULL));
     CHECK_EQ(TFW_OK, tfw_pack_addresses(NULL, 0, NULL, 0, &a, &b));
     tfw_close_file(&(int32_t){-1});
     CHECK_EQ(0, tfw_find_reserved_flags(NULL, 0));
@@ -293,27 +292,6 @@ static void offsets_at_the_edges_stay_inside(void) {
     free(data);
 }
 
-static void fetched_offsets_at_the_edges_are_refused(void) {
-    int fd = unnamed_file();
-    uint8_t *data = framed_record(), *out = malloc(FRAMED);
-    const int64_t numbers[] = {0, 1};
-    CHECK_EQ(FRAMED, write(fd, data, FRAMED));
-    FOR_EDGES(i) {
-        FOR_EDGES(k) {
-            const int64_t offsets[] = {(int64_t)EDGES[i], (int64_t)EDGES[k], FRAMED};
-            tfw_span spans[2];
-            size_t done = 9;
-            int status = tfw_fetch(fd, offsets, numbers, 2, out, FRAMED, spans, &done, NULL);
-            CHECK(done <= 2 && (done == 2) == (status == TFW_OK));
-            status = tfw_fetch(fd, offsets, numbers, 1, out, 0, spans, &done, NULL);
-            CHECK(status != TFW_OK && done == 0);
-        }
-    }
-    close(fd);
-    free(data);
-    free(out);
-}
-
 int main(void) {
     RUN(unknown_flags_are_refused);
     RUN(no_records_are_no_error);
@@ -321,6 +299,5 @@ int main(void) {
     RUN(spans_at_the_edges_stay_inside);
     RUN(neighbours_that_leave_the_data_are_refused);
     RUN(offsets_at_the_edges_stay_inside);
-    RUN(fetched_offsets_at_the_edges_are_refused);
     return check_report("arguments");
 }

@@ -92,14 +92,6 @@ static void long_records_in_a_file(void) {
     CHECK_EQ(TFW_END, tfw_walk(fd, (uint64_t)offsets[3], &at, buffer, sizeof buffer, found, 4,
                                &count, NULL));
     CHECK(count == 3 && memcmp(found, offsets, 3 * sizeof *found) == 0);
-    const int64_t numbers[] = {2, 1};
-    tfw_span spans[2];
-    size_t done;
-    tfw_error error;
-    CHECK_EQ(TFW_NEED_SPACE, tfw_fetch(fd, offsets, numbers, 2, buffer, sizeof buffer, spans,
-                                       &done, &error));
-    CHECK(done == 1 && spans[0].length == 7);
-    CHECK(error.expected == offsets[2] - offsets[1]);
     const tfw_reader_options options = {.size = sizeof options, .fd = fd,
                                         .offset = (uint64_t)offsets[2], .on_corrupt = 0};
     tfw_reader *reader;

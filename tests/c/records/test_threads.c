@@ -50,21 +50,6 @@ static void *parse(void *argument) {
     return NULL;
 }
 
-/* One file, one table of offsets, a buffer for each. */
-static void *fetch(void *argument) {
-    const shared *s = argument;
-    uint8_t out[4096];
-    tfw_span spans[4];
-    for (int i = 0; i < ROUNDS; i++) {
-        const int64_t numbers[4] = {i % RECORDS, (i + 1) % RECORDS, 0, RECORDS - 1};
-        size_t done = 0;
-        EXPECT(tfw_fetch(s->fd, s->offsets, numbers, 4, out, sizeof out, spans, &done, NULL) ==
-               TFW_OK);
-        EXPECT(done == 4);
-    }
-    return NULL;
-}
-
 /* A reader for each. */
 static void *read_file(void *argument) {
     const shared *s = argument;
@@ -116,7 +101,6 @@ static void files_and_offsets_serve_all(void) {
     for (size_t i = 0; i <= RECORDS; i++) {
         s.offsets[i] = (int64_t)file_begin(&s.file, i);
     }
-    race(fetch, &s);
     race(read_file, &s);
     race(walk, &s);
     close(s.fd);

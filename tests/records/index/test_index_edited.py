@@ -13,7 +13,7 @@ import pytest
 import tfwire as tfw
 from helpers import reference
 from helpers.records.indexed import RECORDS, begins, with_fingerprint, write
-from tfwire._records.index import offset_checks
+from tfwire._records.index import local_records, offset_checks
 from tfwire._records.index.random_access import TFRecordFile
 from tfwire._records.index.record_index import RecordIndex
 
@@ -21,9 +21,11 @@ RIGHT = begins(RECORDS)
 SIZE = RIGHT[-1]
 
 
-@pytest.fixture(params=["", "GZIP"])
+@pytest.fixture(params=["", "fetched", "GZIP"])
 def path(request, tmp_path, monkeypatch):
     """A file that counts as written long ago. It may be compared with an index in few steps."""
+    if request.param == "fetched":  # lists of any length, all at once
+        monkeypatch.setattr(local_records, "_READ_ALONE", 0)
     monkeypatch.setattr(offset_checks, "_TICK", 0)
     steps = []
 
@@ -34,7 +36,7 @@ def path(request, tmp_path, monkeypatch):
 
     compare = offset_checks.FileLayout._step
     monkeypatch.setattr(offset_checks.FileLayout, "_step", step)
-    return write(tmp_path / "data", RECORDS, request.param)
+    return write(tmp_path / "data", RECORDS, request.param.removeprefix("fetched"))
 
 
 def check_every_access(file):

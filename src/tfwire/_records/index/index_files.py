@@ -247,7 +247,7 @@ def _points(path: Path, section: bytes, contents: Contents) -> SeekPoints:
         points = SeekPoints(section)
     except ValueError as error:
         raise _damaged(path, str(error)) from None
-    content_size = int(contents.lengths.sum()) + len(contents.lengths) * int(FRAME)
+    content_size = int(contents.lengths.sum(dtype=np.int64)) + len(contents.lengths) * int(FRAME)
     if not contents.compression or not points.fit(content_size, contents.size):
         raise _damaged(path, "its seek points are not in the file")
     return points

@@ -12,17 +12,24 @@ import numpy as np
 from tfwire._base import system
 from tfwire._base.arrays import keep_heap
 from tfwire._base.errors import DataLossError, record_error
-from tfwire._base.native import address, create, ffi, lib, new_error, objects
+from tfwire._base.native import address, create, ffi, lib, objects
 from tfwire._base.strings import strings_from_spans
 from tfwire._records.files.byte_sources import FileSource, read_at
 from tfwire._records.files.paths import Path
 from tfwire._records.files.seek_points import NotReadable, SeekableContent, SeekPoints
 from tfwire._records.frames import FRAME
+from tfwire._records.index.fetched_records import (
+    FETCH_RECORDS,
+    FetchedRecords,
+    ends_by_size,
+    is_plain,
+)
 from tfwire._records.index.offset_checks import FileLayout, raise_unverified, stale_at
 from tfwire._records.reading.batch_reader import BatchReader
 from tfwire._records.reading.damage import RecordPosition
 from tfwire._records.reading.native_batches import span_table
 from tfwire._records.reading.options import make_options
+from tfwire._records.reading.pipeline import Stop
 from tfwire._records.remote.random_ranges import RemoteFile
 
 Array = np.ndarray[Any, Any]
@@ -30,12 +37,12 @@ Array = np.ndarray[Any, Any]
 _HEADER, _FOOTER, _OK = lib.TFW_HEADER_SIZE, lib.TFW_FOOTER_SIZE, lib.TFW_OK
 _read_record = objects.tfw_read_record
 
-_FETCH_BYTES = 1 << 18  # of records, which are copied while they are in the cache
-RECORDS_PER_FETCH = 4096
-
 # From this payload size, reading header and footer separately costs less than copying the payload
 # out of the whole record.
 _LONG_PAYLOAD_BYTES = (1 << 15) - FRAME
+# Each of so many records is read by itself.
+_READ_ALONE = 32
+_LARGEST_OFFSET = 1 << 62
 
 
 class FileAccess:
@@ -51,7 +58,7 @@ class FileAccess:
         at_once: How many records to ask for at a time when all are read.
     """
 
-    at_once = RECORDS_PER_FETCH
+    at_once = 16 * FETCH_RECORDS
 
     def __init__(
         self, source: FileSource, offsets: Array, known: bool = False, cache: Any = None
@@ -62,13 +69,19 @@ class FileAccess:
         self._array = offsets
         self._offsets = offsets.data  # a memoryview: its items cost half of an array's
         self._cache = cache
-        self._native = ffi.new("tfw_indexed_file *")
-        self._native.offsets = ffi.from_buffer("int64_t[]", offsets)
-        self._native.count, self._native.fd = len(offsets) - 1, source.fd
-        self._native.cache = ffi.NULL if cache is None else cache
+        self._native = ffi.new("tfw_indexed_file[1]")
+        native = self._native[0]
+        native.offsets = ffi.from_buffer("int64_t[]", offsets)
+        native.count, native.fd = len(offsets) - 1, source.fd
+        native.cache = ffi.NULL if cache is None else cache
         self._address = address(self._native)
-        self._spare: list[tuple[Array, Array]] = []  # buffers not in use
+        self._fetched = FetchedRecords(self._native, (source, offsets, cache))
         keep_heap()
+
+    @property
+    def num_checked(self) -> int:
+        """How many records are known to lie where the index says."""
+        return self._layout.checked
 
     def one(self, number: int) -> bytes:
         """One record, verified."""
@@ -84,7 +97,7 @@ class FileAccess:
             return payload
         begin, end = self._offsets[number], self._offsets[number + 1]
         length = end - begin - FRAME
-        if length < 0 or begin < 0:  # somebody has changed the offsets
+        if length < 0 or begin < 0 or end > _LARGEST_OFFSET:  # somebody has changed the offsets
             raise stale_at(self._path, number, "no record has its offsets")
         return (
             self._long(number, begin, end)
@@ -110,16 +123,20 @@ class FileAccess:
 
     def _reread(self, number: int) -> bytes:
         """A record whose read was short, or that did not verify: raises the error."""
-        return self._fetch(np.array([number], np.int64))[0]
+        found = self._fetched.one(number)
+        if isinstance(found, Stop):
+            raise_unverified(found.status, found.error, self._source.path)
+        return found
 
-    def fill_in(self, native: Any) -> bool:
-        """Fills in a ``tfw_indexed_file``, which needs this object. False if the file has other
-        records than its index says: reading them tells which."""
+    @property
+    def native(self) -> Any:
+        """The ``tfw_indexed_file``, which needs this object."""
+        return self._native[0]
+
+    def is_as_indexed(self) -> bool:
+        """Whether the file has the records that its index says: headers are compared, once."""
         count = len(self._array) - 1
-        if self._layout.checked < count and self._layout.first_wrong(count - 1) is not None:
-            return False
-        native[0] = self._native[0]
-        return True
+        return self.num_checked == count or self._layout.first_wrong(count - 1) is None
 
     def again(self) -> FileAccess:
         """Access for another iterator."""
@@ -127,56 +144,22 @@ class FileAccess:
 
     def many(self, numbers: Array) -> Iterator[Sequence[bytes]]:
         """Records in increasing order of their numbers, verified, in pieces of some 100 KiB."""
-        if self._cache is not None:
+        if len(numbers) <= _READ_ALONE:
             yield list(map(self.one, numbers.tolist()))
             return
         sizes = self._array[numbers + 1] - self._array[numbers]
-        if len(numbers) and sizes.mean() >= _LONG_PAYLOAD_BYTES:
-            yield from ([self.one(number)] for number in numbers.tolist())
-            return
-        first = 0
-        while first < len(numbers):
-            if sizes[first] > _FETCH_BYTES:
-                records: Sequence[bytes] = [self.one(int(numbers[first]))]
-            else:
-                records = self._fetch(numbers[first : first + RECORDS_PER_FETCH])
-            yield records
-            first += len(records)
+        done = 0
+        if sizes.mean() < _LONG_PAYLOAD_BYTES:
+            for records in self._fetched.pieces(numbers, ends_by_size(sizes)):
+                done += len(records)
+                self.check_read(int(numbers[done - 1]))
+                yield records
+        yield from ([self.one(number)] for number in numbers[done:].tolist())
 
-    def _fetch(self, numbers: Array) -> Sequence[bytes]:
-        """The first of these records, one or more."""
-        try:
-            room, spans = self._spare.pop()
-        except IndexError:  # threads may share this object
-            room, spans = _new_room(_FETCH_BYTES)
-        done, error = ffi.new("size_t *"), new_error()
-        while True:
-            status = lib.tfw_fetch(
-                self._source.fd,
-                ffi.from_buffer("int64_t[]", self._array),
-                ffi.from_buffer("int64_t[]", numbers),
-                len(numbers),
-                ffi.from_buffer("uint8_t[]", room),
-                len(room),
-                ffi.from_buffer("tfw_span[]", spans),
-                done,
-                error,
-            )
-            if status != lib.TFW_NEED_SPACE or done[0]:
-                break
-            number = int(numbers[0])
-            self._check_size(number, self._offsets[number + 1])
-            if error.expected > (self._source.size() or 0):  # somebody has changed the offsets
-                raise stale_at(self._path, number, "no record has its offsets")
-            room, spans = _new_room(error.expected)
-        if status < 0 and not done[0]:  # else the next call raises, after these
-            raise_unverified(status, error, self._source.path)
-        if numbers[done[0] - 1] >= self._layout.checked:
-            self._check_number(int(numbers[done[0] - 1]))
-        records = strings_from_spans(room, spans[: done[0]])
-        if len(room) == _FETCH_BYTES:
-            self._spare.append((room, spans))
-        return records
+    def check_read(self, number: int) -> None:
+        """Refuses records that were read, up to this one, if they have other numbers."""
+        if number >= self._layout.checked:
+            self._check_number(number)
 
     def _check_size(self, number: int, end: int) -> None:
         """Refuses a record that does not fit into the file, before memory is allocated for it: the
@@ -205,8 +188,14 @@ def new_cache(size: int) -> Any:
         return None
 
 
-def _new_room(size: int) -> tuple[Array, Array]:
-    return np.empty(size, np.uint8), np.empty((RECORDS_PER_FETCH, 2), np.uint64)
+def caches_for(paths: Sequence[Path], indexes: Sequence[Any], cache_bytes: int) -> dict[int, Any]:
+    """The caches of the first files that fit: they stay also while a file is not open."""
+    caches: dict[int, Any] = {}
+    for number, (path, index) in enumerate(zip(paths, indexes, strict=True)):
+        if 0 < index.size <= cache_bytes and is_plain(path, index):
+            cache_bytes -= index.size
+            caches[number] = new_cache(index.size)
+    return caches
 
 
 # Readers of a compressed file that are kept for later calls: each takes its buffer of 256 KiB, or
@@ -243,7 +232,7 @@ class StreamAccess:
         points: Of the file; None: it is read from its beginning alone.
     """
 
-    at_once = RECORDS_PER_FETCH
+    at_once = FETCH_RECORDS
 
     def __init__(
         self,

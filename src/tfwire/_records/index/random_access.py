@@ -22,19 +22,21 @@ from tfwire._base.text import html_of, plural, show_path
 from tfwire._records.files.byte_sources import FileSource
 from tfwire._records.files.paths import Path, absolute
 from tfwire._records.files.urls import ObjectPath
+from tfwire._records.index.fetched_records import fetched_files
 from tfwire._records.index.index_files import (
     indexed_path,
     indexed_paths,
     one_indexed_path,
     open_indexed,
 )
-from tfwire._records.index.local_records import FileAccess, StreamAccess, new_cache
+from tfwire._records.index.local_records import FileAccess, StreamAccess, caches_for, new_cache
 from tfwire._records.index.offset_checks import check_index
 from tfwire._records.index.record_index import RecordIndex, build_indexes
 from tfwire._records.index.remote_records import RemoteAccess
 from tfwire._records.reading.publishing_markers import Markers
 from tfwire._records.remote.random_ranges import RemoteFile
 
+_FOUND_ALONE = 16  # each of so many records is read by itself
 R = TypeVar("R", bound="_Records")
 _OBJECTS_AT_ONCE = 8  # whose indexes are loaded, or whose records are read
 
@@ -145,7 +147,7 @@ class _Records:
         return None if self._is_closed else html_of(self)
 
     def close(self) -> None:
-        """Closes the file, or the files. Closing again is allowed; calls in progress go on."""
+        """Closes the file. Closing again is allowed; calls in progress go on."""
         self._kept = None
 
     @property
@@ -281,8 +283,9 @@ class TFRecordFiles(_Records):
     Args:
         paths: Regular files and URLs, as for ``read_records``.
         max_open_files: How many files to keep open; others are opened when needed.
-        num_threads: All threads that index files, or check them against their saved indexes, the
-            caller included; with URLs, at least 8. Only the speed depends on it.
+        num_threads: All threads that index files, check them against their saved indexes, or read
+            records of a list or slice, the caller included; with URLs, at least 8. Only the speed
+            depends on it.
         cache_bytes: As for TFRecordFile; of all files together: the first that fit are kept.
         storage_options: fsspec's options of the filesystem of URLs.
 
@@ -321,15 +324,20 @@ class TFRecordFiles(_Records):
         for path in self.paths:
             _warn_if_half_published(path, markers)
         self.indexes: list[RecordIndex] = _saved_or_built(self.paths, num_threads)
-        self._begin(max_open_files, cache_bytes)
+        self._begin(max_open_files, cache_bytes, num_threads)
 
-    def _begin(self, max_open_files: int, cache_bytes: int) -> None:
+    def _begin(self, max_open_files: int, cache_bytes: int, num_threads: int) -> None:
         self._max_open_files = max_open_files
+        self._num_threads = num_threads
         self._cache_bytes = cache_bytes
-        self._caches = _caches_for(self.paths, self.indexes, cache_bytes)
+        self._caches = caches_for(self.paths, self.indexes, cache_bytes)
         self._ends = list(itertools.accumulate(map(len, self.indexes)))
         self._count = self._ends[-1] if self._ends else 0
+        self._fetched = fetched_files(self.paths, self.indexes, max_open_files, num_threads)
         self._kept = OrderedDict()
+
+    def _access(self, number: int) -> FileAccess | StreamAccess | RemoteAccess:
+        return self._file(number)._access()
 
     def _file(self, number: int) -> TFRecordFile:
         """A file, open. A file that is no longer kept closes when the last call on it has ended.
@@ -367,6 +375,16 @@ class TFRecordFiles(_Records):
         return self._ends[file - 1] if file else 0
 
     def _ascending(self, numbers: Array) -> Iterator[Sequence[bytes]]:
+        fetched = None if self._is_closed else self._fetched
+        if fetched is not None and len(numbers) <= _FOUND_ALONE:
+            yield list(map(self._one, numbers.tolist()))
+            return
+        if fetched is not None:
+            done = 0
+            for records in fetched.pieces(numbers, self._access):
+                done += len(records)
+                yield records
+            numbers = numbers[done:]
         parts = list(self._by_file(numbers))
         if not any(isinstance(self.paths[file], ObjectPath) for file, _ in parts):
             for file, within in parts:
@@ -393,20 +411,30 @@ class TFRecordFiles(_Records):
         for number in range(len(self.paths)):
             yield from self._file(number)._pieces()
 
+    def close(self) -> None:
+        """Closes the files. Closing again is allowed; calls in progress go on."""
+        super().close()
+        self._fetched = None
+
     def __repr__(self) -> str:
         count, files = plural(len(self), "record"), plural(len(self.paths), "file")
         return f"<TFRecordFiles: {count} in {files}>"
 
     def __reduce__(self) -> Any:
-        return _reopen, (self.paths, self.indexes, self._max_open_files, self._cache_bytes)
+        options = (self._max_open_files, self._cache_bytes, self._num_threads)
+        return _reopen, (self.paths, self.indexes, *options)
 
 
 def _reopen(
-    paths: list[Any], indexes: list[RecordIndex], max_open_files: int, cache_bytes: int = 0
+    paths: list[Any],
+    indexes: list[RecordIndex],
+    max_open_files: int,
+    cache_bytes: int = 0,
+    num_threads: int = 1,
 ) -> TFRecordFiles:
     files = TFRecordFiles(iter(()))
     files.paths, files.indexes, files._locations = paths, indexes, list(map(absolute, paths))
-    files._begin(max_open_files, cache_bytes)
+    files._begin(max_open_files, cache_bytes, num_threads)
     return files
 
 
@@ -422,17 +450,6 @@ def _open_at(path: Path, index: RecordIndex, location: str, cache: Any) -> TFRec
     file.path, file.index, file._cache_bytes = path, index, 0
     file._begin(open_indexed(path, location), cache=cache)
     return file
-
-
-def _caches_for(paths: list[Path], indexes: list[RecordIndex], cache_bytes: int) -> dict[int, Any]:
-    """The caches of the first files that fit: they stay also while a file is not open."""
-    caches: dict[int, Any] = {}
-    for number, (path, index) in enumerate(zip(paths, indexes, strict=True)):
-        fits = 0 < index.size <= cache_bytes
-        if fits and not index.compression and not isinstance(path, ObjectPath):
-            cache_bytes -= index.size
-            caches[number] = new_cache(index.size)
-    return caches
 
 
 def _integers(key: Any) -> Array:

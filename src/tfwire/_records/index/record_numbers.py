@@ -69,8 +69,9 @@ def indexed_table(files: TFRecordFiles) -> IndexedTable | None:
         native = ffi.new("tfw_indexed_file[]", len(opened))
         for number, file in enumerate(opened):
             access = file._access()
-            if not isinstance(access, FileAccess) or not access.fill_in(native + number):
+            if not isinstance(access, FileAccess) or not access.is_as_indexed():
                 return None
+            native[number] = access.native
             accesses.append(access)
     except (DataLossError, OSError, ValueError):
         return None

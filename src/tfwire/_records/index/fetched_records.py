@@ -1,0 +1,210 @@
+"""Records of open files by number as bytes objects: a pipeline of C reads and verifies them."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import suppress
+from typing import Any
+
+import numpy as np
+
+from tfwire._base.aliases import Array
+from tfwire._base.native import address, ffi, lib, objects
+from tfwire._records.files.urls import ObjectPath
+from tfwire._records.reading.pipeline import Chunk, NativePipeline, PipelineOptions, Stop
+
+# Of an order. Its records become objects while they are in the cache.
+_FETCH_BYTES = 1 << 18
+FETCH_RECORDS = 1 << 12
+# With several threads, an order has at least so many: fewer are not worth waking one.
+_LEAST_ORDERED = 1 << 8
+# One thread reads records of this mean size one by one: a copy less.
+_READ_ALONE_BYTES = 1 << 15
+# A pipeline keeps the memory of its largest order: with more, it does not serve again.
+_KEPT_BYTES = 1 << 22
+
+_bytes_of_spans = objects.tfw_bytes_of_spans
+
+
+class FetchedRecords:
+    """Reads records of open files, for any number of threads and forked processes. It handles
+    nothing unusual: at a record that is not as it should be somebody else reads on, and says what
+    is wrong.
+
+    Args:
+        files: ``tfw_indexed_file[]``. Of those of which no record is asked for, the counts alone.
+        held: What owns what these point to.
+        num_threads: How many threads read, the caller included.
+    """
+
+    def __init__(self, files: Any, held: Any, num_threads: int = 1) -> None:
+        self._options = PipelineOptions(
+            lib.TFW_PIPELINE_SPANS, num_threads=num_threads, indexed=files, held=held
+        )
+        self._ahead = num_threads if num_threads > 1 else 0  # orders, beside the next one
+        self._unused: list[NativePipeline] = []  # at rest
+        self._pid = os.getpid()
+
+    def pieces(self, numbers: Array, ends: Sequence[int]) -> Iterator[list[bytes]]:
+        """Records in order, order by order; up to an order with a record that is not as it should
+        be.
+
+        Args:
+            numbers: int64, contiguous; counted through all files.
+            ends: Where each order ends in them.
+        """
+        pipeline = self._acquire()
+        begins = [0, *ends]
+        sent = largest = 0
+        for i, end in enumerate(ends):
+            while sent < min(i + 1 + self._ahead, len(ends)):
+                # A ValueError: a thread has found a record that is wrong, which ends this.
+                with suppress(ValueError, RuntimeError):
+                    pipeline.fetch(numbers[begins[sent] : ends[sent]])
+                sent += 1
+            chunk = _next(pipeline)
+            if chunk is None or chunk.num_records != end - begins[i]:
+                return
+            largest = max(largest, chunk.info.data_len)
+            yield _taken(chunk)
+        if largest <= _KEPT_BYTES:
+            self._unused.append(pipeline)
+
+    def one(self, number: int) -> bytes | Stop:
+        """A record, or why there is none."""
+        pipeline = self._acquire()
+        pipeline.fetch(np.array([number], np.int64))
+        found = pipeline.next()
+        assert found is not None
+        return _taken(found)[0] if isinstance(found, Chunk) else found
+
+    def _acquire(self) -> NativePipeline:
+        if self._pid != os.getpid():  # the threads of these are those of the parent
+            self._unused, self._pid = [], os.getpid()
+        with suppress(IndexError):  # threads may share this object
+            return self._unused.pop()
+        return NativePipeline((), self._options)
+
+
+def _next(pipeline: NativePipeline) -> Chunk | None:
+    """The next chunk; None: there is none, as offsets are impossible, a record is wrong, or the
+    threads are those of a parent process."""
+    with suppress(RuntimeError):
+        found = pipeline.next()
+        return found if isinstance(found, Chunk) else None
+    return None
+
+
+def _taken(chunk: Chunk) -> list[bytes]:
+    """The records of a chunk, which gives its memory back."""
+    info = chunk.info
+    records: list[bytes] = _bytes_of_spans(
+        address(info.data), info.data_len, address(info.spans), info.records
+    )
+    chunk.release()
+    return records
+
+
+def ends_by_size(sizes: Array) -> list[int]:
+    """Where the orders of records of these sizes (int64) end."""
+    # Of offsets that somebody has changed, sizes may be anything.
+    totals = np.cumsum(np.maximum(sizes, 0), dtype=np.int64)
+    if len(totals) <= FETCH_RECORDS and (not len(totals) or totals[-1] <= _FETCH_BYTES):
+        return [len(totals)] if len(totals) else []
+    ends: list[int] = []
+    end = 0
+    while end < len(totals):
+        most = (int(totals[end - 1]) if end else 0) + _FETCH_BYTES
+        fitting = int(np.searchsorted(totals, most, "right"))
+        end = min(max(fitting, end + 1), end + FETCH_RECORDS)
+        ends.append(end)
+    return ends
+
+
+class FetchedFiles:
+    """Reads records of many plain files, which it opens when a record of them is asked for.
+
+    Args:
+        counts: How many records each file has.
+        mean: The mean size of all records in bytes.
+        num_threads: How many threads read, the caller included.
+    """
+
+    def __init__(self, counts: Sequence[int], mean: int, num_threads: int) -> None:
+        self._num_threads = num_threads
+        self._mean = mean
+        self._ends = np.cumsum(counts, dtype=np.int64)
+        self._begins = self._ends - counts
+        self._checked = self._begins.copy()  # up to where records of each file have their numbers
+        self._is_open = np.zeros(len(counts), bool)
+        self._accesses: dict[int, Any] = {}
+        self._native = ffi.new("tfw_indexed_file[]", len(counts))
+        for number, count in enumerate(counts):
+            self._native[number].count = count
+        self._fetched = self._new()
+
+    def _new(self) -> FetchedRecords:
+        return FetchedRecords(self._native, (self._native, self._accesses), self._num_threads)
+
+    def pieces(self, numbers: Array, open_file: Callable[[int], Any]) -> Iterator[list[bytes]]:
+        """Records in order, in pieces; up to a piece with one that is not as it should be.
+
+        Args:
+            numbers: int64, contiguous; counted through all files.
+            open_file: Gives access to a file by its number: a FileAccess.
+        """
+        files = np.searchsorted(self._ends, numbers, "right")
+        if not self._is_open[files].all():
+            self._open(np.unique(files), open_file)
+        ends = self._order_ends(len(numbers))
+        done = 0
+        for records in self._fetched.pieces(numbers, ends):
+            part = slice(done, done := done + len(records))
+            self._check(files[part], numbers[part])
+            yield records
+
+    def _open(self, files: Array, open_file: Callable[[int], Any]) -> None:
+        for number in files[~self._is_open[files]].tolist():
+            access = open_file(number)
+            self._accesses[number] = access
+            self._native[number] = access.native
+            self._checked[number] = self._begins[number] + access.num_checked
+        # Other threads may read. Those that see a file as open find pipelines that know it.
+        self._fetched = self._new()
+        self._is_open[files] = True
+
+    def _check(self, files: Array, numbers: Array) -> None:
+        """Refuses records that were read if they have other numbers than the index says."""
+        late = numbers >= self._checked[files]
+        for file in np.unique(files[late]).tolist():
+            access, begin = self._accesses[file], int(self._begins[file])
+            access.check_read(int(numbers[files == file].max()) - begin)
+            self._checked[file] = begin + access.num_checked
+
+    def _order_ends(self, count: int) -> list[int]:
+        """Where the orders of so many records end."""
+        each = min(FETCH_RECORDS, _FETCH_BYTES // self._mean)
+        if self._num_threads > 1:
+            each = min(each, max(_LEAST_ORDERED, -(-count // (2 * self._num_threads))))
+        each = max(each, 1)
+        return [min(first + each, count) for first in range(0, count, each)]
+
+
+def is_plain(path: Any, index: Any) -> bool:
+    """Whether records of a file, of which this is the RecordIndex, lie in it as they are."""
+    return not index.compression and not isinstance(path, ObjectPath)
+
+
+def fetched_files(
+    paths: Sequence[Any], indexes: Sequence[Any], max_open_files: int, num_threads: int
+) -> FetchedFiles | None:
+    """What reads many records of all these files at once; None: some files are not plain, or they
+    cannot be open together, or records are long."""
+    counts = list(map(len, indexes))
+    mean = sum(index.size for index in indexes) // max(sum(counts), 1) + 1
+    if not 0 < len(paths) <= max_open_files or not all(map(is_plain, paths, indexes)):
+        return None
+    if num_threads == 1 and mean >= _READ_ALONE_BYTES:
+        return None
+    return FetchedFiles(counts, mean, num_threads)
