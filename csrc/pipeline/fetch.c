@@ -104,7 +104,10 @@ static void find_extent(const tfw_pipeline *p, uint64_t number, size_t *file, tf
     }
     const tfwi_indexed *indexed = &p->indexed.of[*file];
     const uint64_t within = number - (indexed->end - indexed->file.count);
-    const tfwi_extent e = tfwi_extent_of(indexed->file.offsets, (int64_t)within);
+    tfwi_extent e = {0, 0};
+    if (indexed->file.offsets != NULL) { /* else it is not open: no record of it is asked for */
+        e = tfwi_extent_of(indexed->file.offsets, (int64_t)within);
+    }
     *out = (tfwi_wanted){(uint32_t)*file, within, e.begin, (uint64_t)e.size, 0};
 }
 
@@ -251,7 +254,8 @@ static group plan_group(const fetch *f, const uint64_t *rows, size_t count) {
         const tfwi_wanted *next = &wanted[rows[g.count]];
         const int64_t next_end = next->begin + (int64_t)next->size;
         if (next->file != first->file || next->begin < first->begin ||
-            next->begin - end > TFWI_GAP || next_end - first->begin > TFWI_LONGEST_GROUP) {
+            next->begin - end > TFWI_GAP || next_end - first->begin > TFWI_LONGEST_GROUP ||
+            end - first->begin > TFWI_LONGEST_GROUP) { /* next may lie within the first */
             break;
         }
         g.is_placed = g.is_placed && next->begin == end &&

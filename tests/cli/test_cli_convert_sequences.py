@@ -142,7 +142,7 @@ def test_rows_that_are_no_sequences_are_refused(folder, line, said):
 
 def test_other_formats_have_no_steps(folder):
     (folder / "a.jsonl").write_text('{"n": 1}\n{"feature_lists": {"w": [[1]]}}\n')
-    said = "a.jsonl: record 1: a SequenceExample can be converted to JSON lines and TFRecord"
+    said = "a.jsonl: record 1: a SequenceExample can be converted to JSON lines, TFRecord"
     assert said in refused("a.jsonl", "-o", "a.csv")
 
 

@@ -56,6 +56,13 @@ def test_the_delimiter_is_read_and_written(delimiter, words):
         assert text.replace('"', "" if delimiter != " " else '"') == file.read()
 
 
+@pytest.mark.parametrize("cell", ["123456789.123", "9007199254740993", "1e39", "1e400"])
+def test_numbers_that_float32_changes_are_told(cell):
+    out = "new.tfrecord"
+    assert ["'x': numbers are rounded to float32"] == convert(f"x\n{cell}\n1.5\n", out=out)["lost"]
+    assert [] == convert("x\n0.1\n3\ninf\n", out=out)["lost"]
+
+
 def test_files_named_tsv_have_tabs():
     convert("id\tx\n1\ta b\n3\tc\n", name="in.tsv")
     assert ROWS == rows()

@@ -88,6 +88,9 @@ def test_what_cannot_be_partitioned_is_refused(tmp_path):
         tfw.write_records(tmp_path / name, [{"i": 1}])
     with pytest.raises(ValueError, match="its folders are of 'b', those of other files of 'a'"):
         read({"path": str(tmp_path)}, arrow(i=pa.int64()))
+    (tmp_path / "b=1").rename(tmp_path / "other")
+    with pytest.raises(ValueError, match="its folders are of no columns, those of other files"):
+        read({"path": str(tmp_path)}, arrow(i=pa.int64()))
 
 
 def test_partitioned_tables_come_back(spark, tmp_path):

@@ -40,12 +40,12 @@ def files_of_table(folder: str) -> list[str]:
 
 def find_partitioned(folder: str) -> dict[str, Values]:
     """The files in the folders of a partitioned table, with the values in their paths; none if the
-    folder is no such table.
+    folder is no such table. Files in other folders beside them would be of no partition.
 
     Raises:
         ValueError: Folders are of different columns, or there are files beside them.
     """
-    walked = _walk(folder, {})
+    walked = _walk(folder, {}, True)
     found = {path: values for path, values in walked if not is_beside(os.path.basename(path), "*")}
     first: list[str] = list(next(iter(found.values()), ()))
     for path, values in found.items():
@@ -58,14 +58,18 @@ def find_partitioned(folder: str) -> dict[str, Values]:
     return found if first else {}
 
 
-def _walk(folder: str, values: Values) -> Iterator[tuple[str, Values]]:
+def _walk(folder: str, values: Values, every: bool = False) -> Iterator[tuple[str, Values]]:
+    """Files with their values. Folders that are not named like "label=0" hold none of the table;
+    with ``every``, their files come without values."""
     for entry in _visible(folder):
         name, equal, value = entry.name.partition("=")
         if entry.is_file():
             yield entry.path, values
         elif equal and name:
             text = None if value == _NULL else unquote(value)
-            yield from _walk(entry.path, {**values, unquote(name): text})
+            yield from _walk(entry.path, {**values, unquote(name): text}, every)
+        elif every and not entry.is_symlink():
+            yield from ((path, {}) for path, _ in _walk(entry.path, {}, every))
 
 
 def _visible(folder: str) -> list[os.DirEntry[str]]:

@@ -166,17 +166,15 @@ class _ColumnStatistics:
                 self._add_float(item, kind)
             elif type(item) is bool:
                 self.bools = True
-            elif type(item) is int and not -(1 << 24) <= item <= 1 << 24:
-                self.rounded = True
+            elif type(item) is int:
+                self.rounded |= _is_rounded(item)
 
     def _add_float(self, item: float, kind: str | None) -> None:
         finite = math.isfinite(item)
         self.finite |= finite
         self.non_finite |= not finite
         if kind is None and finite and not self.rounded:
-            with np.errstate(over="ignore"):
-                single = np.float32(item)
-                self.rounded = item not in (float(single), float(str(single)))
+            self.rounded = _is_rounded(item)
 
     def _add_string(self, item: bytes) -> None:
         self.has_empty_string |= not item
@@ -191,7 +189,18 @@ class _ColumnStatistics:
             found = type(number) is not bytes
             self.numbers &= found and _is_in_range(number)
             self.integers &= type(number) is int
-            self.some_number |= found and item not in _WORDS
+            if found and item not in _WORDS:
+                self.some_number = True
+                self.rounded = self.rounded or _is_rounded(number)
+
+
+def _is_rounded(number: float) -> bool:
+    """Whether float32 changes a number; infinity is one that float64 has changed."""
+    if type(number) is int:
+        return not -(1 << 24) <= number <= 1 << 24
+    with np.errstate(over="ignore"):
+        single = np.float32(number)
+    return math.isinf(number) or number not in (float(single), float(str(single)))
 
 
 def is_number(text: bytes) -> bool:

@@ -89,8 +89,8 @@ def check_target(target: str, place: Place) -> None:
     if target not in _TARGETS:
         path, number = place
         raise ValueError(
-            f"{show_path(path)}: record {number}: a SequenceExample can be converted to JSON lines "
-            "and TFRecord files, and from these to Parquet and Arrow files"
+            f"{show_path(path)}: record {number}: a SequenceExample can be converted to JSON "
+            "lines, TFRecord, Parquet and Arrow files alone"
         )
 
 

@@ -20,8 +20,9 @@ BESIDE = ["_SUCCESS", "_committed_17", ".part-0.crc", "part-0.crc", "part-0.tfwi
 BESIDE += ["features.json", "label.labels.txt", ".tfwire-1/part-7", "_temporary/0/part-8"]
 FILES = ["part-0", "part-1", "part-10", "_late.tfrecord", "x@2", "y[1]", "y1"]
 FILES += [f"set-{i:05}-of-00003" for i in range(3)] + ["deep/part-9"]
+FILES += ["set-00003-of-00003", "set-abcde-of-00003"]  # of no set
 TOP = sorted(name for name in FILES if "/" not in name)
-SET = FILES[-4:-1]
+SET = [f"set-{i:05}-of-00003" for i in range(3)]
 
 # What is asked for, in the folder of these files, and what that is.
 ASKED = {

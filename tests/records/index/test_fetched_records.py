@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import contextlib
 import pickle
 import random
+import threading
 
+import numpy as np
 import pytest
 
 import tfwire as tfw
@@ -12,6 +15,7 @@ from helpers.processes.forks import forked
 from helpers.records.indexed import other_records, touch, with_fingerprint, write
 from helpers.threads import at_once
 from tfwire._records.index import fetched_records, offset_checks
+from tfwire._records.index.random_access import _open_at as open_at
 
 PARTS = [
     [random.Random(part).randbytes(size) for size in sizes]
@@ -126,3 +130,79 @@ def test_closed_files_stay_closed(paths):
         records[:100]
     with pytest.raises(ValueError, match="closed"):
         list(pieces)
+
+
+def test_files_that_threads_open_at_the_same_time_stay_open(paths):
+    """A number of a closed one might be that of another file by then."""
+    records = tfw.TFRecordFiles(paths, num_threads=2)
+    opened, barrier = [], threading.Barrier(2)
+
+    def open_file(number):
+        opened.append(open_at(paths[number], records.indexes[number], str(paths[number]), None))
+        if number == 0:
+            barrier.wait(10)  # both threads have opened it
+        return opened[-1]._access()
+
+    def read(_):
+        pieces = records._fetched.pieces(np.arange(len(EXPECTED)), open_file)
+        return [record for piece in pieces for record in piece]
+
+    assert [EXPECTED] * 2 == at_once(read, 2)
+    kept = records._fetched._accesses
+    assert {id(kept[number]) for number in kept} <= {id(file._access()) for file in opened}
+    assert all(kept[number]._source.fd == records._fetched._native[number].fd for number in kept)
+    opened.clear()
+    with contextlib.ExitStack() as others:  # which take numbers that are free
+        for _ in range(20):
+            others.enter_context(open(paths[1], "rb"))
+        assert EXPECTED == records[:]
+
+
+@THREADS
+def test_offsets_that_become_long_are_refused(paths, num_threads):
+    """No read is longer than its room."""
+    records = tfw.TFRecordFiles(paths, num_threads=num_threads)
+    assert EXPECTED[:50] == records[:50]
+    offsets = records.indexes[2].offsets
+    offsets.flags.writeable = True
+    offsets[1] = offsets[-1]  # the others lie within the first
+    with pytest.raises(tfw.DataLossError):
+        records[700:1000]
+
+
+@THREADS
+@pytest.mark.parametrize("count", [600, 800])
+def test_a_file_that_is_indexed_anew_moves_no_others(paths, num_threads, count):
+    records = tfw.TFRecordFiles(paths, num_threads=num_threads)
+    write(paths[0], PARTS[0][:1] * count)
+    records.indexes[0] = tfw.RecordIndex.build(paths[0])
+    with contextlib.suppress(IndexError, tfw.DataLossError):
+        assert EXPECTED[600:] == records[600:]
+    assert EXPECTED[700:1000] == records[700:1000]
+
+
+def test_more_threads_than_a_pipeline_has(paths):
+    records = tfw.TFRecordFiles(paths, num_threads=5000)
+    numbers = list(range(len(EXPECTED))) * 40
+    assert EXPECTED * 40 == records[numbers]
+
+
+def test_long_records_among_short_ones_are_read_alone(tmp_path, monkeypatch):
+    parts = [[b"short"] * 3000 + [bytes([n]) * 3_000_000 for n in range(6)] for _ in range(2)]
+    files = [write(tmp_path / f"{number}", part) for number, part in enumerate(parts)]
+    expected = [record for part in parts for record in part]
+    orders = []
+    fetch = fetched_records.NativePipeline.fetch
+    monkeypatch.setattr(
+        fetched_records.NativePipeline,
+        "fetch",
+        lambda self, numbers: (orders.append(len(numbers)), fetch(self, numbers))[1],
+    )
+    long = [number for number, record in enumerate(expected) if len(record) > 5]
+    for num_threads in (1, 2):
+        records = tfw.TFRecordFiles(files, num_threads=num_threads)
+        assert [expected[i] for i in long * 2] == records[long * 2]
+        assert set(orders) <= {1}
+        orders.clear()
+        assert expected == records[:]
+        orders.clear()

@@ -220,6 +220,9 @@ def files_that_match(
     """
     seen = {match: kind for match, kind in kinds.items() if not is_beside(match, pattern)}
     found = sorted(match for match, is_folder in seen.items() if not is_folder)
+    if num_shards:
+        end = f"-of-{num_shards:05}"
+        found = [file for file in found if _is_shard(file.removesuffix(end)[-5:], num_shards)]
     if not found:
         kind, which = "object" if is_url(name) else "file", as_pattern(name)[0]
         text = f"no {kind} matches the pattern" + f" {show_path(which)}" * (which != name)
@@ -227,13 +230,16 @@ def files_that_match(
             text += _but_folders(len(seen), f"{which}/**")
         raise FileNotFoundError(errno.ENOENT, text, name)
     if num_shards:
-        end = f"-of-{num_shards:05}"
         stems = dict.fromkeys(file[: -len(f"00000{end}")] for file in found)
         wanted = [f"{stem}{i:05}{end}" for stem in stems for i in range(num_shards)]
         if missing := sorted(set(wanted) - set(found)):
             text = f"{len(missing)} of {plural(len(wanted), 'shard')} missing, the first"
             raise FileNotFoundError(errno.ENOENT, f"{text} {show_path(missing[0])}", name)
     return found
+
+
+def _is_shard(number: str, num_shards: int) -> bool:
+    return number.isascii() and number.isdigit() and int(number) < num_shards
 
 
 def _but_folders(number: int, deeper: str) -> str:

@@ -12,7 +12,13 @@ import numpy as np
 from tfwire._base.aliases import Array
 from tfwire._base.native import address, ffi, lib, objects
 from tfwire._records.files.urls import ObjectPath
-from tfwire._records.reading.pipeline import Chunk, NativePipeline, PipelineOptions, Stop
+from tfwire._records.reading.pipeline import (
+    MOST_THREADS,
+    Chunk,
+    NativePipeline,
+    PipelineOptions,
+    Stop,
+)
 
 # Of an order. Its records become objects while they are in the cache.
 _FETCH_BYTES = 1 << 18
@@ -23,6 +29,7 @@ _LEAST_ORDERED = 1 << 8
 _READ_ALONE_BYTES = 1 << 15
 # A pipeline keeps the memory of its largest order: with more, it does not serve again.
 _KEPT_BYTES = 1 << 22
+_MOST_UNUSED = 2  # pipelines that wait, with their threads and their memory
 
 _bytes_of_spans = objects.tfw_bytes_of_spans
 
@@ -42,7 +49,8 @@ class FetchedRecords:
         self._options = PipelineOptions(
             lib.TFW_PIPELINE_SPANS, num_threads=num_threads, indexed=files, held=held
         )
-        self._ahead = num_threads if num_threads > 1 else 0  # orders, beside the next one
+        # Orders on their way, beside the next one.
+        self._ahead = min(num_threads, MOST_THREADS) if num_threads > 1 else 0
         self._unused: list[NativePipeline] = []  # at rest
         self._pid = os.getpid()
 
@@ -59,16 +67,15 @@ class FetchedRecords:
         sent = largest = 0
         for i, end in enumerate(ends):
             while sent < min(i + 1 + self._ahead, len(ends)):
-                # A ValueError: a thread has found a record that is wrong, which ends this.
-                with suppress(ValueError, RuntimeError):
-                    pipeline.fetch(numbers[begins[sent] : ends[sent]])
+                if not _send(pipeline, numbers[begins[sent] : ends[sent]]):
+                    break
                 sent += 1
             chunk = _next(pipeline)
             if chunk is None or chunk.num_records != end - begins[i]:
                 return
             largest = max(largest, chunk.info.data_len)
             yield _taken(chunk)
-        if largest <= _KEPT_BYTES:
+        if largest <= _KEPT_BYTES and len(self._unused) < _MOST_UNUSED:
             self._unused.append(pipeline)
 
     def one(self, number: int) -> bytes | Stop:
@@ -85,6 +92,13 @@ class FetchedRecords:
         with suppress(IndexError):  # threads may share this object
             return self._unused.pop()
         return NativePipeline((), self._options)
+
+
+def _send(pipeline: NativePipeline, numbers: Array) -> bool:
+    """Orders records. False: there is no space, or a thread has found a record that is wrong."""
+    with suppress(ValueError, RuntimeError):
+        return pipeline.fetch(numbers)
+    return False
 
 
 def _next(pipeline: NativePipeline) -> Chunk | None:
@@ -138,7 +152,8 @@ class FetchedFiles:
         self._begins = self._ends - counts
         self._checked = self._begins.copy()  # up to where records of each file have their numbers
         self._is_open = np.zeros(len(counts), bool)
-        self._accesses: dict[int, Any] = {}
+        self._accesses: dict[int, Any] = {}  # which stay: their numbers are in pipelines
+        self._longest = 0  # record of the files that are open
         self._native = ffi.new("tfw_indexed_file[]", len(counts))
         for number, count in enumerate(counts):
             self._native[number].count = count
@@ -155,24 +170,29 @@ class FetchedFiles:
             open_file: Gives access to a file by its number: a FileAccess.
         """
         files = np.searchsorted(self._ends, numbers, "right")
-        if not self._is_open[files].all():
-            self._open(np.unique(files), open_file)
-        ends = self._order_ends(len(numbers))
+        if not self._is_open[files].all() and not self._open(np.unique(files), open_file):
+            return
+        ends = self._order_ends(files, numbers)
         done = 0
         for records in self._fetched.pieces(numbers, ends):
             part = slice(done, done := done + len(records))
             self._check(files[part], numbers[part])
             yield records
 
-    def _open(self, files: Array, open_file: Callable[[int], Any]) -> None:
+    def _open(self, files: Array, open_file: Callable[[int], Any]) -> bool:
+        """Opens files. False: somebody has given one another index."""
         for number in files[~self._is_open[files]].tolist():
-            access = open_file(number)
-            self._accesses[number] = access
+            # Another thread may open it, too: the first one counts, and stays open.
+            access = self._accesses.setdefault(number, open_file(number))
+            if access.native.count != self._native[number].count:
+                return False
             self._native[number] = access.native
+            self._longest = max(self._longest, access.longest())
             self._checked[number] = self._begins[number] + access.num_checked
         # Other threads may read. Those that see a file as open find pipelines that know it.
         self._fetched = self._new()
         self._is_open[files] = True
+        return True
 
     def _check(self, files: Array, numbers: Array) -> None:
         """Refuses records that were read if they have other numbers than the index says."""
@@ -182,12 +202,19 @@ class FetchedFiles:
             access.check_read(int(numbers[files == file].max()) - begin)
             self._checked[file] = begin + access.num_checked
 
-    def _order_ends(self, count: int) -> list[int]:
-        """Where the orders of so many records end."""
-        each = min(FETCH_RECORDS, _FETCH_BYTES // self._mean)
+    def _order_ends(self, files: Array, numbers: Array) -> list[int]:
+        """Where the orders of these records end; none if one thread had better read each alone."""
+        count = len(numbers)
+        each = max(1, min(FETCH_RECORDS, _FETCH_BYTES // self._mean))
+        if each * self._longest > _KEPT_BYTES:  # they may be much longer than the mean
+            sizes = np.empty(count, np.int64)
+            for file in np.unique(files).tolist():
+                chosen = files == file
+                sizes[chosen] = self._accesses[file].sizes(numbers[chosen] - self._begins[file])
+            is_long = self._num_threads == 1 and sizes.mean() >= _READ_ALONE_BYTES
+            return [] if is_long else ends_by_size(sizes)
         if self._num_threads > 1:
             each = min(each, max(_LEAST_ORDERED, -(-count // (2 * self._num_threads))))
-        each = max(each, 1)
         return [min(first + each, count) for first in range(0, count, each)]
 
 

@@ -268,14 +268,17 @@ def _checked_header(path: Path, header: bytes, length: int) -> tuple[Compression
         raise _damaged(path, f"it does not begin with {_INDEX_MAGIC.decode()}")
     if length < _HEADER.size + _CHECKSUM.size:
         raise _damaged(path, f"its {length} bytes are less than an empty index takes")
-    _, kind, number, _, _, _, width, count = _HEADER.unpack(header)
+    _, kind, number, size, _, _, width, count = _HEADER.unpack(header)
     if not _INDEX_VERSION <= kind <= _POINTS_INDEX_VERSION:
         known = f"versions {_INDEX_VERSION} to {_POINTS_INDEX_VERSION}"
         raise _damaged(path, f"it has version {kind}, this tfwire reads {known}")
     expected = _HEADER.size + count * width + _CHECKSUM.size
     fits = expected == length
     if kind in _MOST_ADDED:
-        fits = 0 <= length - expected - _TEXT_LENGTH.size <= _MOST_ADDED[kind]
+        most = min(_MOST_ADDED[kind], _MOST_TEXT + size)  # points take less than their file
+        fits = 0 <= length - expected - _TEXT_LENGTH.size <= most
+    if kind == _POINTS_INDEX_VERSION and not number:
+        raise _damaged(path, "its seek points are not in the file, which is not compressed")
     if number >= len(_COMPRESSIONS_BY_NUMBER) or width not in (4, 8) or not fits:
         raise _damaged(path, f"{count} lengths of {width} bytes do not fit its {length} bytes")
     return _COMPRESSIONS_BY_NUMBER[number], count

@@ -6,6 +6,7 @@ import contextlib
 import os
 from collections.abc import Iterator, Sequence
 from typing import Any
+from weakref import WeakSet
 
 import numpy as np
 
@@ -138,6 +139,15 @@ class FileAccess:
         count = len(self._array) - 1
         return self.num_checked == count or self._layout.first_wrong(count - 1) is None
 
+    def sizes(self, numbers: Array) -> Array:
+        """The sizes of records, with their frames."""
+        sizes: Array = self._array[numbers + 1] - self._array[numbers]
+        return sizes
+
+    def longest(self) -> int:
+        """The size of the longest record, with its frame."""
+        return int(np.diff(self._array).max(initial=0))
+
     def again(self) -> FileAccess:
         """Access for another iterator."""
         return self
@@ -147,7 +157,7 @@ class FileAccess:
         if len(numbers) <= _READ_ALONE:
             yield list(map(self.one, numbers.tolist()))
             return
-        sizes = self._array[numbers + 1] - self._array[numbers]
+        sizes = self.sizes(numbers)
         done = 0
         if sizes.mean() < _LONG_PAYLOAD_BYTES:
             for records in self._fetched.pieces(numbers, ends_by_size(sizes)):
@@ -201,9 +211,13 @@ def caches_for(paths: Sequence[Path], indexes: Sequence[Any], cache_bytes: int) 
 # Readers of a compressed file that are kept for later calls: each takes its buffer of 256 KiB, or
 # the longest record so far, and what inflating takes. Of those with a long record one is kept.
 _KEPT_STREAMS = 8
+_KEPT_STREAMS_OF_ALL = 64
 _LONG_BATCH = 1 << 22
 # To begin at a seek point costs as much as inflating this much content.
 _BEGINNING_COST = 1 << 19
+
+
+_accesses: WeakSet[StreamAccess] = WeakSet()  # of all compressed files that are open
 
 
 class _OpenStream:
@@ -248,6 +262,7 @@ class StreamAccess:
         self._points = points
         self._pid = os.getpid()
         self._streams: list[_OpenStream] = []  # those that nobody uses, the last used at the end
+        _accesses.add(self)
 
     def one(self, number: int) -> bytes:
         """One record, verified."""
@@ -268,7 +283,7 @@ class StreamAccess:
     def _take(self, numbers: Array) -> Sequence[bytes]:
         """The first of these records, and those in the same batch."""
         if self._pid != os.getpid():  # threads that fetch an object are in the parent
-            self._pid, self._streams = os.getpid(), []
+            self._streams, self._pid = [], os.getpid()
         if self._points is not None:
             with contextlib.suppress(NotReadable, DataLossError):
                 return self._read(numbers)
@@ -284,8 +299,14 @@ class StreamAccess:
         if stream.batch.data_len > _LONG_BATCH:
             self._streams.clear()
         self._streams.append(stream)
-        del self._streams[:-_KEPT_STREAMS]
+        del self._streams[: -self._most_kept()]
         return records
+
+    def _most_kept(self) -> int:
+        """How many streams wait: each has an open file and memory. Without points one serves."""
+        if self._points is None:
+            return 1
+        return max(1, min(_KEPT_STREAMS, _KEPT_STREAMS_OF_ALL // max(len(_accesses), 1)))
 
     def _batch_with(self, number: int) -> _OpenStream:
         """A stream whose batch holds a record, and which nobody else uses."""

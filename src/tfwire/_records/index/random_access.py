@@ -166,8 +166,8 @@ class TFRecordFile(_Records):
     """The records of one file as a sequence of bytes.
 
     Every read verifies the record's header, its length and its payload, so that even a wrong index
-    returns only records of the file. Threads and forked processes may share it. Unpickling it opens
-    the file again.
+    returns only records of the file; seek points of a compressed one are trusted as the file is.
+    Threads and forked processes may share it. Unpickling it opens the file again.
 
     A compressed file is read from the nearest seek point of its index, which passes over 2 MiB of
     content for a record, in the mean: ask for many records at once. Seek points are found where

@@ -164,9 +164,10 @@ class FileAhead:
     def _draw(self) -> bool:
         """Takes the next parcel with records; False: there is none."""
         while True:
-            if self._held is not None and len(self._spare) < _KEPT:
-                self._spare.append(self._held)
-            self._held = self.parcel = None
+            # Taken first: an interrupt may lose a parcel, but never give it to two threads.
+            done, self._held, self.parcel = self._held, None, None
+            if done is not None and len(self._spare) < _KEPT:
+                self._spare.append(done)
             if self._has_ended or self._workers.forked:
                 return False
             self._held, batch, self._has_ended, self.is_whole = self._workers.next()
