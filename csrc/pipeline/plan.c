@@ -221,7 +221,8 @@ static int plan_walk(tfw_pipeline *p, tfwi_worker *w, tfwi_range *r, const targe
         }
         p->next = to;
         bytes += more;
-    } while (!p->is_unusual && r->segments.count < MOST_SEGMENTS && bytes < most &&
+    } while (!p->is_unusual && !p->is_cancelled && r->segments.count < MOST_SEGMENTS &&
+             bytes < most &&
              (bytes < aim->bytes || (p->batch_size != 0 && p->next_row % p->batch_size != 0)));
     return TFW_OK;
 }

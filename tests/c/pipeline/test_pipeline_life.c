@@ -21,7 +21,8 @@ static struct {
     atomic_bool blocks;      /* reads of other threads wait; the main thread waits for them */
     atomic_bool is_blocked;
     pthread_t main;
-    tfw_pipeline *cancelled; /* by the third read */
+    tfw_pipeline *cancelled; /* by the read of this number */
+    long cancelling;
     bool naps;               /* the main thread, before it reads */
 } source;
 
@@ -35,7 +36,7 @@ static ssize_t odd_pread(int fd, void *out, size_t len, off_t offset) {
     if (is_main && source.naps) {
         usleep(1000);
     }
-    if (number == 2 && source.cancelled != NULL) {
+    if (number == source.cancelling && source.cancelled != NULL) {
         tfw_pipeline_cancel(source.cancelled);
     }
     if (number == source.failing) {
@@ -66,6 +67,7 @@ static void odd_source(long failing, long changing) {
     source.changing = changing;
     source.most = 0;
     source.cancelled = NULL;
+    source.cancelling = 2;
     source.main = pthread_self();
     tfwi_test_pread = odd_pread;
 }
@@ -138,10 +140,8 @@ static void waiting_ends(void) {
     fileset_free(&set);
 }
 
-/* A range of any length ends after the piece that is being read. */
-static void reading_ends_when_cancelled(void) {
+static fileset file_of_long_records(void) {
     fileset set = {0};
-    table t = table_new(false);
     file f = {0};
     static uint8_t text[20000];
     for (size_t i = 0; i < 300; i++) {
@@ -151,6 +151,13 @@ static void reading_ends_when_cancelled(void) {
         blobs_free();
     }
     fileset_add(&set, f);
+    return set;
+}
+
+/* A range of any length ends after the piece that is being read. */
+static void reading_ends_when_cancelled(void) {
+    fileset set = file_of_long_records();
+    table t = table_new(false);
     const wanted modes[] = {{.batch_size = 1000}, {.mode = TFW_PIPELINE_VERIFY}};
     for (size_t i = 0; i < 2; i++) {
         tfw_chunk *chunk;
@@ -159,6 +166,27 @@ static void reading_ends_when_cancelled(void) {
         source.cancelled = p;
         CHECK_EQ(TFW_E_ARGUMENT, tfw_pipeline_next(p, -1, &chunk, NULL));
         CHECK(atomic_load(&source.reads) <= 4);
+        tfw_pipeline_free(p);
+    }
+    source.cancelled = NULL;
+    table_free(&t);
+    fileset_free(&set);
+}
+
+/* Also the walk over headers that plans a range. */
+static void planning_ends_when_cancelled(void) {
+    fileset set = file_of_long_records();
+    table t = table_new(false);
+    const wanted modes[] = {{.batch_size = 7}, {.mode = TFW_PIPELINE_VERIFY}};
+    for (long read = 0; read < 240; read++) {
+        tfw_chunk *chunk;
+        tfw_pipeline *p = pipeline_of(&set, &modes[read % 2], &t, 1 + (uint32_t)read % 3, 200000);
+        odd_source(-1, -1);
+        source.cancelling = read / 3;
+        source.cancelled = p;
+        while (tfw_pipeline_next(p, -1, &chunk, NULL) == TFW_OK) {
+            tfw_chunk_release(chunk);
+        }
         tfw_pipeline_free(p);
     }
     source.cancelled = NULL;
@@ -465,6 +493,7 @@ int main(void) {
     RUN(freed_at_any_time);
     RUN(waiting_ends);
     RUN(reading_ends_when_cancelled);
+    RUN(planning_ends_when_cancelled);
     RUN(chunks_are_released_by_any_thread);
     RUN(failing_reads);
     RUN(without_memory);
