@@ -62,6 +62,48 @@ def bench_access_in_bulk(versus, work, records, numbers, order, at_most):
     versus(f"random access, 1,000 at once, {order}", "W2", ours, {}, w.size / w.count, at_most)
 
 
+def bench_access_of_many_files(versus, work, scratch):
+    """What a loader asks for: batches of records in any order, of a data set in many files."""
+    w = work["W1"]
+    some = w.records[:32_000]
+    paths = [scratch / f"access-{number:02}" for number in range(16)]
+    for number, path in enumerate(paths):
+        tfw.write_records(path, some[number::16])
+        tfw.RecordIndex.build(path).save()
+    records = tfw.TFRecordFiles(paths)
+    batches = np.random.default_rng(1).integers(len(records), size=(COUNT // 256, 256))
+
+    def ours():
+        return sum(len(records[batch]) for batch in batches)
+
+    def one_by_one():
+        return sum(len([records[number] for number in batch]) for batch in batches.tolist())
+
+    rivals = {"a record at a time": (one_by_one, 1)}
+    versus("random access, 256 of 16 files", "W1", ours, rivals, w.size / w.count)
+
+
+def bench_access_in_gzip(versus, work):
+    """Seek points in the index, which rapidgzip finds; without them, from the beginning."""
+    pytest.importorskip("rapidgzip", reason="it finds the seek points")
+    w = work["W7"]
+    index = tfw.RecordIndex.build(w.path)
+    plain = tfw.RecordIndex.build(w.path)
+    plain.offsets = plain.offsets.copy()  # which drops the points
+    assert index.seek_points > 0 == plain.seek_points
+    numbers = np.random.default_rng(1).integers(len(index), size=8).tolist()
+
+    def reading(index):
+        def read():
+            with tfw.TFRecordFile(w.path, index) as records:
+                return sum(bool(records[number]) for number in numbers)
+
+        return read
+
+    rivals = {"without seek points": (reading(plain), 1)}
+    versus("records by number, 8 of a gzip file", "W7", reading(index), rivals, w.size / w.count)
+
+
 def bench_shuffled_epoch(versus, work):
     """The tutorial's pipeline: shuffled by a buffer, batched, parsed."""
     w = work["W1"]

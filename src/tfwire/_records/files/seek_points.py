@@ -94,8 +94,6 @@ class SeekPoints:
     def __eq__(self, other: object) -> bool:
         return isinstance(other, SeekPoints) and self.section == other.section
 
-    __hash__ = None  # type: ignore[assignment]
-
     def __reduce__(self) -> Any:
         return SeekPoints, (self.section,)
 

@@ -20,8 +20,9 @@ from tfwire._records.reading.pipeline import (
     Stop,
 )
 
-# Of an order. Its records become objects while they are in the cache.
-_FETCH_BYTES = 1 << 18
+# Of an order. Its records become objects while they are in the cache: with fewer, an order takes
+# longer than they do.
+_FETCH_BYTES = 1 << 20
 FETCH_RECORDS = 1 << 12
 # With several threads, an order has at least so many: fewer are not worth waking one.
 _LEAST_ORDERED = 1 << 8

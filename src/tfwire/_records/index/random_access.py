@@ -36,7 +36,7 @@ from tfwire._records.index.remote_records import RemoteAccess
 from tfwire._records.reading.publishing_markers import Markers
 from tfwire._records.remote.random_ranges import RemoteFile
 
-_FOUND_ALONE = 16  # each of so many records is read by itself
+_FOUND_ALONE = 48  # each of so many records is read by itself
 R = TypeVar("R", bound="_Records")
 _OBJECTS_AT_ONCE = 8  # whose indexes are loaded, or whose records are read
 
