@@ -427,6 +427,36 @@ static void absence_is_noted(void) {
     fileset_free(&set);
 }
 
+/* ---- Arguments ------------------------------------------------------------------------------ */
+
+static void seek_only_leads_on_from_an_error(void) {
+    fileset set = two_files(400);
+    table t = table_new(false);
+    tfw_chunk *chunk;
+    set.files[0].data[set.files[0].ends[100] + 2] ^= 1;
+    fileset_write(&set, 0);
+    for (uint32_t threads = 1; threads < 4; threads++) {
+        tfw_pipeline *p = pipeline_of(&set, &(wanted){.batch_size = 3}, &t, threads, 2000);
+        const tfw_place later = {1, 3, set.files[1].ends[2]}, earlier = {0, 3, 5};
+        int status;
+        CHECK_EQ(TFW_E_ARGUMENT, tfw_pipeline_seek(p, &later, NULL));
+        while ((status = tfw_pipeline_next(p, -1, &chunk, NULL)) == TFW_OK) {
+            tfw_chunk_release(chunk);
+        }
+        CHECK_EQ(TFW_E_LENGTH_CRC, status);
+        CHECK_EQ(TFW_E_ARGUMENT, tfw_pipeline_seek(p, &earlier, NULL));
+        CHECK_EQ(TFW_OK, tfw_pipeline_seek(p, &later, NULL));
+        CHECK_EQ(TFW_OK, tfw_pipeline_next(p, -1, &chunk, NULL));
+        tfw_chunk_info info = {.size = sizeof info};
+        tfw_chunk_get(chunk, &info);
+        CHECK(same_place(&later, &info.begin));
+        tfw_chunk_release(chunk);
+        tfw_pipeline_free(p);
+    }
+    table_free(&t);
+    fileset_free(&set);
+}
+
 int main(void) {
     RUN(one_file);
     RUN(totals_of_what_is_parsed);
@@ -446,5 +476,6 @@ int main(void) {
     RUN(files_are_added);
     RUN(every_end_is_told);
     RUN(absence_is_noted);
+    RUN(seek_only_leads_on_from_an_error);
     return check_report("pipeline");
 }

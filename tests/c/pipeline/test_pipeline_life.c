@@ -458,37 +458,6 @@ static void files_that_grow_by_an_empty_record(void) {
     }
 }
 
-/* ---- Arguments ------------------------------------------------------------------------------ */
-
-static void seek_only_leads_on_from_an_error(void) {
-    fileset set = two_files(MANY);
-    table t = table_new(false);
-    tfw_chunk *chunk;
-    odd_source(-1, -1);
-    set.files[0].data[set.files[0].ends[100] + 2] ^= 1;
-    fileset_write(&set, 0);
-    for (uint32_t threads = 1; threads < 4; threads++) {
-        tfw_pipeline *p = pipeline_of(&set, &parse_3, &t, threads, 2000);
-        const tfw_place later = {1, 3, set.files[1].ends[2]}, earlier = {0, 3, 5};
-        int status;
-        CHECK_EQ(TFW_E_ARGUMENT, tfw_pipeline_seek(p, &later, NULL));
-        while ((status = tfw_pipeline_next(p, -1, &chunk, NULL)) == TFW_OK) {
-            tfw_chunk_release(chunk);
-        }
-        CHECK_EQ(TFW_E_LENGTH_CRC, status);
-        CHECK_EQ(TFW_E_ARGUMENT, tfw_pipeline_seek(p, &earlier, NULL));
-        CHECK_EQ(TFW_OK, tfw_pipeline_seek(p, &later, NULL));
-        CHECK_EQ(TFW_OK, tfw_pipeline_next(p, -1, &chunk, NULL));
-        tfw_chunk_info info = {.size = sizeof info};
-        tfw_chunk_get(chunk, &info);
-        CHECK(same_place(&later, &info.begin));
-        tfw_chunk_release(chunk);
-        tfw_pipeline_free(p);
-    }
-    table_free(&t);
-    fileset_free(&set);
-}
-
 int main(void) {
     RUN(freed_at_any_time);
     RUN(waiting_ends);
@@ -501,6 +470,5 @@ int main(void) {
     RUN(files_that_change);
     RUN(files_that_grow);
     RUN(files_that_grow_by_an_empty_record);
-    RUN(seek_only_leads_on_from_an_error);
     return check_report("life of pipelines");
 }
