@@ -10,6 +10,7 @@ import pytest
 from hypothesis import given, strategies as st
 
 from helpers.arguments.encoding import encode_in_python, encode_without
+from tfwire import RaggedTensor
 from tfwire._examples import encode_rows as row_encoding
 from tfwire._examples.encode import (
     WriterRows,
@@ -196,12 +197,13 @@ def test_other_rows_stand_among_plain_ones(row):
         (ValueError, [[], []], "lists in lists"),
         (ValueError, [np.arange(2), np.arange(2)], "lists in lists"),
         (ValueError, np.array([[1, 2], [3]], object), "lists in lists"),
+        (ValueError, RaggedTensor(np.arange(2), [0, 2]), "lists in lists, .* features="),
     ],
 )
 def test_values_that_no_feature_holds_are_named(kind, value, error):
     with pytest.raises(kind, match=f"^feature 'x': .*{error}"):
         encode_example({"fine": 1, "x": value})
-    with pytest.raises(kind, match=f"^row 1: feature 'x': .*{error}"):
+    with pytest.raises(kind, match=f"^feature 'x': record 1: .*{error}"):
         encode_examples([{"x": 1}, {"x": value}, {"x": [None]}])
 
 
@@ -266,7 +268,7 @@ def test_rows_of_numbers_and_text_are_the_same_in_every_form(rows, kinds, data):
 def test_rows_are_numbered_across_chunks():
     rows = [{"x": i} for i in range(5000)]
     rows[4321] = {"x": [None]}
-    with pytest.raises(TypeError, match=r"^row 4321: "):
+    with pytest.raises(TypeError, match=r"^feature 'x': record 4321: "):
         encode_examples(iter(rows))
 
 
@@ -282,7 +284,7 @@ def test_rows_before_a_bad_one_are_framed():
 def test_a_row_is_a_mapping(row):
     with pytest.raises(TypeError, match="expected a mapping of names to values"):
         encode_example(row)
-    with pytest.raises(TypeError, match="row 1: expected a mapping of names to values"):
+    with pytest.raises(TypeError, match="record 1: expected a mapping of names to values"):
         encode_examples([{}, row])
 
 

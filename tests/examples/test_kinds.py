@@ -93,6 +93,25 @@ def test_another_kind_is_an_error_that_names_both_records(way, before, other):
 
 
 @pytest.mark.parametrize("way", WAYS)
+@pytest.mark.parametrize("kinds", [None, "any"])
+@pytest.mark.parametrize(
+    ("wrong", "said"),
+    [
+        ([[1], [2]], "lists in lists"),
+        ([1, None], "a null inside"),
+        (2**63, "a value outside of int64"),
+        ({}, "expected numbers"),
+        (tfw.RaggedTensor(np.arange(2), [0, 2]), "lists in lists"),
+    ],
+)
+def test_an_error_in_a_row_names_the_record(way, kinds, wrong, said):
+    for rows in ([{"y": 1}, {"x": 1}] * (A // 2), [{"y": 1, "x": 2}] * 3):
+        with pytest.raises((TypeError, ValueError)) as found:
+            way([*rows, {"y": 1, "x": wrong}, {"z": [None]}], kinds)
+        assert str(found.value).startswith(f"feature 'x': record {len(rows)}: {said}")
+
+
+@pytest.mark.parametrize("way", WAYS)
 def test_ints_are_floats_where_that_is_asked_for(way):
     values = [1, [2, 3], np.arange(2), np.empty(0, np.int8), [], 0.5, [1, 0.5], True, np.int16(7)]
     kinds = {"x": tfw.float32}

@@ -160,7 +160,7 @@ def test_a_value_that_is_missing_in_a_list_is_an_error(column):
     with pytest.raises(TypeError, match=f"^feature 'x': record 1: {SAID}$"):
         tfw.encode_columns({"x": column})
     if isinstance(column, list):
-        with pytest.raises(TypeError, match=f"^row 1: feature 'x': {SAID}$"):
+        with pytest.raises(TypeError, match=f"^feature 'x': record 1: {SAID}$"):
             tfw.encode_examples({"x": cell} for cell in column)
         with pytest.raises(TypeError, match=f"^feature 'x': {SAID}$"):
             tfw.encode_example({"x": column[1]})

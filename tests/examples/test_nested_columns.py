@@ -2,6 +2,7 @@
 
 import io
 import itertools
+import warnings
 
 import numpy as np
 import pytest
@@ -281,11 +282,58 @@ def test_rows_may_share_their_partitions():
     rows = [{"n": [1, 0], "s": [b"a"], "x": [1]}, {"n": [2], "s": [b"b", b"c"], "x": [2, 3]}]
     assert decoded(columns, spec) == rows
     columns["y"][1] = [["b"], ["c"]]
-    with pytest.raises(ValueError, match=r"^feature 'y': record 1: feature 'x' .*'n'$"):
-        tfw.encode_columns(columns, features=spec)
-    columns["y"][1] = [["b"]]
-    with pytest.raises(ValueError, match=r"^feature 'y': .*feature 'x' .*'n'$"):
-        tfw.encode_columns(columns, features=spec)
+    for other in ([["b"], ["c"]], [["b"]]):
+        columns["y"][1] = other
+        with pytest.raises(ValueError, match=r"^feature 'y': record 1: feature 'x' .*'n'; give"):
+            tfw.encode_columns(columns, features=spec)
+
+
+@pytest.mark.parametrize("kind", KEYED)
+@pytest.mark.parametrize("steps", [False, True])
+@pytest.mark.parametrize(
+    ("good", "bad"),
+    [
+        ([[1], [2, 3]], [[1], [2], [3]]),  # another number of rows
+        ([[1], [2, 3]], [[1, 2], [3]]),  # of the same number, others
+        ([[1], [2, 3]], None),
+    ],
+)
+def test_columns_that_write_something_else_name_the_record(kind, steps, good, bad):
+    shared = [getattr(RAGGED, kind)("n")]
+    spec = {"x": RAGGED("int64", None, shared), "y": RAGGED("int64", None, shared)}
+    many = [[good, [[7]]] if steps else good] * 9 + [[] if steps else [[7]]]
+    other = [*many, [good, bad] if steps else bad, *many]
+    columns = {"x": [*many, [good, good] if steps else good, *many], "y": other}
+    with pytest.raises(ValueError, match=r"^feature 'y': record 10: feature 'x' writes something"):
+        tfw.encode_columns(columns, features=({}, spec) if steps else spec)
+
+
+def test_values_and_partitions_of_one_key():
+    spec = {"x": RAGGED("int64", "n", [RAGGED.RowLengths("n")])}
+    assert decoded({"x": [[[1]]]}, spec) == [{"n": [1]}]
+    with pytest.raises(ValueError, match=r"^feature 'x': record 1: its values and partitions are"):
+        tfw.encode_columns({"x": [[[1]], [[2]]]}, features=spec)
+    values = {"x": RAGGED("string", "s"), "y": RAGGED("string", "s")}
+    columns = {"x": [["a", "b"], ["c"], []], "y": [["a", "b"], ["d"], []]}
+    for wrong in (["d"], ["cc"], [b"\xff"]):
+        columns["y"][1] = wrong
+        with pytest.raises(ValueError, match=r"^feature 'y': record 1: feature 'x' writes"):
+            tfw.encode_columns(columns, features=values)
+
+
+def test_a_misspelt_name_is_a_warning_where_a_column_is_not_named():
+    frames = tfw.VarLenFeature("int64")
+    with pytest.warns(tfw.TfwireWarning, match=r"names 'frmaes', .*do(es)? not name them: 'id'$"):
+        assert len(tfw.encode_columns({"id": [1]}, features=(None, {"frmaes": frames}))) == 1
+    made = Batch(table_of({name: lay_out("l", [1], 0) for name in "abcde"}))
+    with pytest.warns(tfw.TfwireWarning, match=r"names 'x', .*: 'a', 'b', 'c', 2 others$"):
+        tfw.encode_columns(made, features={"x": frames})
+    ragged = {"x": RAGGED("int64", "v", [RAGGED.RowLengths("n")]), "z": frames}
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        tfw.encode_columns({"z": [1]}, features={"z": frames, "optional": frames})
+        tfw.encode_columns({"v": [1], "n": [1]}, features=ragged)  # its features, one by one
+        tfw.encode_columns({"z": [1], "a": [1]}, features={"z": frames})
 
 
 def test_no_records_and_no_values_are_no_error():
@@ -294,6 +342,8 @@ def test_no_records_and_no_values_are_no_error():
     assert tfw.encode_columns({}, features={"x": LENGTHS}) == []
     none = {"x": [None, None], "z": [None, None]}
     assert tfw.encode_columns(none, features={"x": LENGTHS}) == [tfw.encode_example({})] * 2
+    for none in ([], np.empty(0), np.empty(0, object), np.empty((0, 2), np.int64)):
+        assert tfw.encode_columns({"x": none}, features={"x": LENGTHS}) == []
     empty = tfw.RaggedTensor(tfw.RaggedTensor(np.empty(0), [0]), [0, 0])
     assert decoded({"x": empty}, {"x": LENGTHS}) == [{"n": [], "x": []}]
 

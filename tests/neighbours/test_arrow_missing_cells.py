@@ -182,7 +182,7 @@ def test_a_missing_value_of_a_row(missing):
     for inside in ([1, missing], [[1], [missing]]):
         with pytest.raises(TypeError, match=r"^feature 'x': a null inside a list"):
             tfw.encode_example({"x": inside})
-        with pytest.raises(TypeError, match=r"^row 1: feature 'x': a null inside a list"):
+        with pytest.raises(TypeError, match=r"^feature 'x': record 1: a null inside a list"):
             tfw.encode_examples([{}, {"x": inside}])
         with pytest.raises(TypeError, match=r"^feature 'x': record 1: a null inside a list"):
             tfw.encode_columns({"x": [[1], inside]})
@@ -221,7 +221,7 @@ def test_null_in_a_list_is_an_error(column):
     if isinstance(column, tfw.RaggedTensor):
         return
     cells = list(column)
-    with pytest.raises(TypeError, match=r"^row 2: feature 'x': a null inside a list"):
+    with pytest.raises(TypeError, match=r"^feature 'x': record 2: a null inside a list"):
         tfw.encode_examples({"x": cell} for cell in cells)
 
 

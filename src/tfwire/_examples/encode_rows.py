@@ -41,6 +41,7 @@ from tfwire._examples.values import (
     dtype_kind,
     flatten_value,
     scalar_kind,
+    show,
     string_bytes,
 )
 
@@ -73,11 +74,13 @@ def encode_row(row: Any, sort_keys: bool) -> bytes:
     finally:
         give_idle(encoder)
     with closing(KindMemory("any")) as memory:
-        return _encode_alone(memory, row, sort_keys, 0)
+        return _encode_alone(memory, row, sort_keys, 0, numbered=False)
 
 
-def _encode_alone(memory: KindMemory, row: Any, sort_keys: bool, number: int) -> bytes:
-    (block,) = RowEncoder(NO_ROOM, sort_keys, memory, numbered=False).encode([row], number)
+def _encode_alone(
+    memory: KindMemory, row: Any, sort_keys: bool, number: int, numbered: bool = True
+) -> bytes:
+    (block,) = RowEncoder(NO_ROOM, sort_keys, memory, numbered).encode([row], number)
     return block.strings()[0]
 
 
@@ -88,7 +91,7 @@ class RowEncoder:
         room: FRAME_ROOM or NO_ROOM.
         sort_keys: Write features in the order of their keys' bytes.
         memory: What remembers the kinds that rows must agree in.
-        numbered: Errors begin with the number of the row.
+        numbered: Errors name the number of the record.
     """
 
     def __init__(
@@ -190,13 +193,25 @@ class RowEncoder:
             except (TypeError, ValueError) as error:
                 if not self._numbered:
                     raise
-                kind = TypeError if isinstance(error, TypeError) else ValueError
-                raise kind(f"row {i}: {error}") from None
+                raise _naming_record(error, row, i) from None
             try:
                 inputs_from_rows([row], self._sort_keys, self._memory.settle, i)
             except TypeError:  # it names the row itself
                 self._memory.unsettle(i)
                 raise
+
+
+def _naming_record(error: Exception, row: Any, number: int) -> Exception:
+    """An error of a row that names the record as errors of columns do: after the feature."""
+    shown, said = "", str(error)
+    for name, value in row.items() if isinstance(row, Mapping) else ():
+        try:
+            inputs_from_rows([{name: value}], sort_keys=True)
+        except (TypeError, ValueError):
+            shown = f"{show(name)}: " if isinstance(name, (str, bytes)) else ""
+            break
+    kind = TypeError if isinstance(error, TypeError) else ValueError
+    return kind(f"{shown}record {number}: {said.removeprefix(shown)}")
 
 
 class WriterRows:
@@ -238,15 +253,13 @@ class WriterRows:
 
     def records(self, rows: Sequence[Row], number: int) -> list[bytes]:
         """Rows as records; the first has a number."""
-        return strings_of_blocks(
-            RowEncoder(NO_ROOM, True, self._memory, numbered=False).encode_all(rows, number)
-        )
+        return strings_of_blocks(RowEncoder(NO_ROOM, True, self._memory).encode_all(rows, number))
 
     def framer(self) -> Callable[[Iterable[Row], int], Iterator[EncodedBlock]]:
         """A function that encodes rows, the first of which has a number, as the bytes of a TFRecord
         file, in blocks of some hundred KiB. A block is valid until the next one is asked for.
         Errors come after the blocks of the rows before. Its buffer serves call after call."""
-        encoder = RowEncoder(FRAME_ROOM, True, self._memory, numbered=False)
+        encoder = RowEncoder(FRAME_ROOM, True, self._memory)
         return lambda rows, number: framed_blocks(encoder.encode_all(rows, number))
 
     def agree(self, number: int) -> Agree:

@@ -167,6 +167,8 @@ def flatten_value(value: Any, name: Name, nested: bool = False) -> Flat:
         return _flatten_list(value, name, nested)
     if hasattr(value, "__array__"):
         return _flatten_array(np.asarray(value), name)
+    if hasattr(value, "row_splits"):  # a RaggedTensor
+        raise ValueError(f"{show(name)}: {LISTS_IN_LISTS}")
     raise _no_values(value, name)
 
 

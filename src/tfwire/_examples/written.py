@@ -10,8 +10,9 @@ from typing import Any, NamedTuple, NoReturn
 import numpy as np
 
 from tfwire._base.arrays import joined_ranges, to_splits
+from tfwire._base.errors import warn
 from tfwire._base.native import lib
-from tfwire._base.text import quoted
+from tfwire._base.text import plural, quoted
 from tfwire._examples.encoder_inputs import check_lengths, column_items, inputs_from_columns
 from tfwire._examples.inputs import Input, Inputs
 from tfwire._examples.nested import Nested, nested_column
@@ -68,18 +69,35 @@ class WritePlan(NamedTuple):
     is_sequence: bool
 
     def check_names(self, names: Iterable[bytes]) -> None:
-        """Refuses a table without a column that all records must have.
+        """Refuses a table without a column that all records must have. Warns of one that lacks
+        others and has columns that the plan does not name: a name may be misspelt.
 
         Raises:
             ValueError: It has no such column.
         """
-        lacking = self.columns.keys() - set(names)
+        names = set(names)
+        lacking = self.columns.keys() - names
         for name, column in self.columns.items():
             if column.required and name in lacking:
                 raise ValueError(
                     f"{show(column.name)}: there is no such column, and {column.said_by} needs a "
                     "value in every record"
                 )
+        partitions = (key for column in self.columns.values() for _, key in column.partitions)
+        known = {column.key for column in self.columns.values()}.union(partitions, self.columns)
+        unnamed = names - known
+        if lacking and unnamed:
+            warn(
+                f"the specification names {_quoted_names(lacking)}, and there is no such column; "
+                f"written as without it, since it does not name them: {_quoted_names(unnamed)}"
+            )
+
+
+def _quoted_names(names: Iterable[bytes]) -> str:
+    """Some names, in their order."""
+    shown = [quoted(name.decode("utf-8", "surrogateescape")) for name in sorted(names)]
+    more = [plural(len(shown) - 3, "other")] if len(shown) > 3 else []
+    return ", ".join([*shown[:3], *more])
 
 
 def features_of(column: WrittenColumn, nested: Nested, first: int = 0) -> Inputs:
@@ -142,7 +160,8 @@ class _Writing:
         missing."""
         column, nested = self.column, self.nested
         levels, wanted = list(nested.levels), column.lists + len(column.shape)
-        while nested.kind == NONE and len(levels) < wanted:
+        is_open = nested.kind == NONE or not nested.num_records  # it says no depth
+        while is_open and len(levels) < wanted:
             count = int(levels[-1][-1]) if levels else nested.num_records
             levels.append(np.zeros(count + 1, np.int64))
             self.missing.append(None)
@@ -339,9 +358,10 @@ class WrittenInputs:
         if where is not None:
             shared = quoted(key.decode("utf-8", "surrogateescape"))
             record = "" if where < 0 else f"record {self._first + where}: "
-            raise ValueError(
-                f"{show(name)}: {record}{show(other)} writes something else as {shared}"
-            )
+            said = f"{show(other)} writes something else as {shared}"
+            if other == name:
+                said = f"its values and partitions are all written as {shared}, and differ"
+            raise ValueError(f"{show(name)}: {record}{said}; give each a key of its own")
 
     def batch(self, num_records: int, sort_keys: bool) -> WrittenBatch:
         """All features, for so many records."""
@@ -403,21 +423,37 @@ def _naming_record(error: Exception, column: WrittenColumn, value: Any) -> Excep
 
 
 def _difference(one: Any, other: Any) -> int | None:
-    """The first record in which two features differ; -1: in some; None: in none."""
+    """The first record in which two features differ; -1: they do in kind or form; None: in none."""
     if not (isinstance(one, Input) and isinstance(other, Input)) or one.kind != other.kind:
         return -1
+    above: list[Array] = []  # row splits, from the records on, that both have
     for field in ("presence", "steps", "step_presence", "splits", "offsets", "values"):
-        first, second = getattr(one, field), getattr(other, field)
-        if (first is None) != (second is None):
-            return -1
-        if first is None or np.array_equal(first, second):
+        is_splits = field in ("steps", "splits", "offsets")
+        first, second = _plain(one, field, other), _plain(other, field, one)
+        if first is None and second is None:
             continue
-        return -1 if field in ("offsets", "values") else _first_difference(first, second)
+        if first is None or second is None:
+            return -1
+        if not np.array_equal(first, second):
+            entry = _first_difference(first, second) - is_splits
+            for level in reversed(above):
+                entry = int(np.searchsorted(level, entry, "right")) - 1
+            return entry
+        if is_splits:
+            above.append(first)
     return None
 
 
+def _plain(given: Input, field: str, other: Input) -> Array | None:
+    """A field as an array: also where all are present, which the other feature does not say."""
+    found, beside = getattr(given, field), getattr(other, field)
+    if found is None and beside is not None and field.endswith("presence"):
+        return np.full(len(beside), lib.TFW_PRESENT, np.uint8)
+    return found if found is None or isinstance(found, np.ndarray) else np.frombuffer(found, "u1")
+
+
 def _first_difference(first: Array, second: Array) -> int:
-    """Where two arrays differ: the record before, of row splits."""
+    """Where two arrays differ."""
     count = min(len(first), len(second))
     differ = first[:count] != second[:count]
-    return max(0, int(differ.argmax()) - 1)
+    return int(differ.argmax()) if differ.any() else count

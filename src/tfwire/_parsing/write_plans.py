@@ -6,7 +6,6 @@ import json
 from collections.abc import Iterable, Mapping
 from typing import Any
 
-from tfwire._base.errors import parser_said
 from tfwire._base.text import column_name, printable, quoted, shorten
 from tfwire._examples.column_batches import METADATA_KEY
 from tfwire._examples.values import key_bytes
@@ -110,8 +109,8 @@ def plan_of_metadata(described: Mapping[bytes, bytes]) -> WritePlan | None:
             key, feature, is_list = _described(text)
             part = "lists" if is_list else "example"
             (feature,) = compile_features({shown: feature}, part).features.values()
-        except (TypeError, ValueError, KeyError, RecursionError, AttributeError) as error:
-            said = printable(shorten(parser_said(error), 200))
+        except (TypeError, ValueError) as error:
+            said = printable(shorten(str(error), 200))
             raise ValueError(
                 f"column {quoted(shown)}: its metadata {METADATA_KEY.decode()} is no "
                 f"specification: {said}; give features, or features={{}} to leave it out of account"
@@ -137,11 +136,13 @@ def _described(text: bytes) -> tuple[str, Any, bool]:
     """The key, the specification, and whether it is one of a feature list."""
     if len(text) > _MOST_METADATA:
         raise ValueError(f"expected at most {_MOST_METADATA} bytes, found {len(text)}")
-    tree = json.loads(text)
-    if not isinstance(tree, dict):
+    try:
+        fields = json.loads(text)
+    except (ValueError, RecursionError):
+        raise ValueError("expected JSON") from None
+    if not isinstance(fields, dict):
         raise TypeError("expected an object")
-    fields = dict(tree)
-    key, kind = fields.pop("key"), fields.pop("feature")
+    key, kind = fields.pop("key", None), fields.pop("feature", None)
     part = fields.pop("part", None)
     if not isinstance(key, str) or part not in (None, "context", "feature_lists"):
         raise TypeError("expected a key and a part")
@@ -150,13 +151,18 @@ def _described(text: bytes) -> tuple[str, Any, bool]:
         raise ValueError(f"expected one of {', '.join(FEATURE_CLASSES)}")
     if "partitions" in fields:
         fields["partitions"] = [_partition(each) for each in _list_of(fields["partitions"])]
-    return key, cls(**fields), part == "feature_lists"
+    try:
+        feature = cls(**fields)
+    except (TypeError, ValueError, AttributeError):
+        names = ", ".join(cls._fields)
+        raise ValueError(f"expected the arguments of a {kind}: {names}") from None
+    return key, feature, part == "feature_lists"
 
 
 def _partition(each: Any) -> Any:
-    kind, value = _list_of(each)
+    kind, value = each if isinstance(each, list) and len(each) == 2 else (None, None)
     if kind not in PARTITION_CLASSES:
-        raise ValueError(f"expected one of {', '.join(PARTITION_CLASSES)}")
+        raise ValueError(f"expected pairs of {', '.join(PARTITION_CLASSES)} and a key or a length")
     if not isinstance(value, int if kind == "UniformRowLength" else str):
         raise TypeError("expected the key or the length of a partition")
     return PARTITION_CLASSES[kind](value)

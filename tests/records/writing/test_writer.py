@@ -174,7 +174,7 @@ def test_rows_in_bulk_are_the_records_of_rows_one_by_one(path):
 def test_rows_before_one_that_has_no_encoding_are_written(path):
     rows = [{"a": i} for i in range(1000)]
     with tfw.TFRecordWriter(path) as writer:
-        with pytest.raises(TypeError, match=r"feature 'a': a null inside a list"):
+        with pytest.raises(TypeError, match=r"feature 'a': record 1000: a null inside a list"):
             writer.write_many([*rows, {"a": [None]}, *rows])
         writer.write(b"after")
     expected = [*tfw.encode_examples(rows), b"after"]
