@@ -241,6 +241,7 @@ def ctest(session: Session, preset: str, *which: str, cpus: str = "") -> None:
     sums of TFWI_CPU_ bits (csrc/base/cpu.h)."""
     jobs = "--parallel=1" if preset == "windows" else "--parallel=2"  # its temporary files clash
     words = ["--test-dir", f"build/{preset}", "--output-on-failure", jobs, *which]
+    words += ["--timeout", "900"]  # one that hangs fails, with what it has said
     for cpu in cpus.split() or [None]:
         session.run("ctest", *words, env={"TFWIRE_TEST_CPU": cpu, **WINE})
 

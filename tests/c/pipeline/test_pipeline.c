@@ -436,7 +436,7 @@ static void seek_only_leads_on_from_an_error(void) {
     set.files[0].data[set.files[0].ends[100] + 2] ^= 1;
     fileset_write(&set, 0);
     for (uint32_t threads = 1; threads < 4; threads++) {
-        tfw_pipeline *p = pipeline_of(&set, &(wanted){.batch_size = 3}, &t, threads, 2000);
+        tfw_pipeline *p = pipeline_of(&set, &parse_3, &t, threads, 2000);
         const tfw_place later = {1, 3, set.files[1].ends[2]}, earlier = {0, 3, 5};
         int status;
         CHECK_EQ(TFW_E_ARGUMENT, tfw_pipeline_seek(p, &later, NULL));
