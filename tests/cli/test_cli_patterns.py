@@ -15,10 +15,11 @@ def folder(tmp_path, monkeypatch):
     """Where the commands run."""
     monkeypatch.chdir(tmp_path)
     for i in range(3):
-        tfw.write_records(f"a-{i}", [b"x"] * (i + 1))
+        tfw.write_records(f"a-{i}", [{"x": 1}] * (i + 1))
         tfw.RecordIndex.build(f"a-{i}").save()
-    tfw.write_records("b[1]", [b"x"] * 7)
+    tfw.write_records("b[1]", [{"x": 1}] * 7)
     (tmp_path / "a-folder").mkdir()
+    (tmp_path / "q.json").touch()
     return tmp_path
 
 
@@ -28,7 +29,7 @@ def objects():
     memory = fsspec.filesystem("memory")
     memory.store.clear()
     for i in range(3):
-        tfw.write_records(f"memory://bucket/a-{i}", [b"x"] * (i + 1))
+        tfw.write_records(f"memory://bucket/a-{i}", [{"x": 1}] * (i + 1))
     memory.pipe("/bucket/a-1.tfwindex", b"not a record file")
     yield
     memory.store.clear()
@@ -53,7 +54,9 @@ def test_files_that_match_in_the_order_of_their_names(words):
 
 
 def test_indexes_that_a_shell_has_found_are_left_out(folder):
-    names = sorted(path.name for path in folder.iterdir() if path.is_file())
+    names = sorted(
+        path.name for path in folder.iterdir() if path.name[0] in "ab" and path.is_file()
+    )
     assert "a-0.tfwindex" in names
     expected = {"a-0": 1, "a-1": 2, "a-2": 3, "b[1]": 7}
     assert (0, expected) == counts(*names)
@@ -75,16 +78,48 @@ def test_a_folder_is_the_files_in_it(folder):
     assert (0, expected) == counts("a-folder")
 
 
-@pytest.mark.parametrize("command", ["count", "stats", "schema", "index", "verify", "info", "head"])
-def test_a_pattern_or_folder_without_files_is_named_before_anything_is_read(command):
-    for name, error in (
-        ("c-*", "no file matches the pattern"),
-        ("c@3", "no file matches the pattern c-?????-of-00003"),
-        ("a-folder", "no file of records is in the folder"),
-    ):
-        result = tfwire_main(command, "a-0", name)
+NOTHING = {
+    "c-*": "no file matches the pattern",
+    "c@3": "no file matches the pattern c-?????-of-00003",
+    "a-folder": "no file of records is in the folder",
+    "q.*": "no file matches the pattern, but 1 file that lies beside records, as 'q.json'",
+}
+
+
+def complaints(command, names):
+    return [
+        f"tfwire {command}: {name}: {NOTHING.get(name, 'No such file or directory')}"
+        for name in names
+    ]
+
+
+@pytest.mark.parametrize("command", ["count", "stats", "index", "verify", "info", "head", "cat"])
+def test_a_name_without_files_is_an_error_in_its_turn(folder, command):
+    names = [*NOTHING, "missing"]
+    result = tfwire_main(command, names[0], "a-0", *names[1:], "b[1]")
+    assert 1 == result.returncode
+    lines = result.stderr.decode().splitlines()
+    assert complaints(command, names) == [line for line in lines if line.startswith("tfwire")]
+    assert tfwire_main(command, "a-0", "b[1]").stdout.splitlines()[1] in result.stdout
+
+
+def test_a_name_without_files_is_in_json_as_a_missing_file_is():
+    names = [*NOTHING, "missing"]
+    result = tfwire_main("verify", "--json", "a-0", *names, "--same-as", "d-*", "a-0")
+    found = [json.loads(line) for line in result.stdout.splitlines()]
+    assert (1, b"") == (result.returncode, result.stderr)
+    assert ["a-0", *names, "d-*", "a-0"] == [each["path"] for each in found]
+    assert [False, *[True] * 6, False] == ["error" in each for each in found]
+
+
+@pytest.mark.parametrize("command", ["schema", "split", "merge", "shuffle", "convert", "view"])
+def test_what_needs_all_files_names_the_first_without_any(command):
+    more = ["-o", "out.jsonl"] if command in ("convert", "merge", "shuffle") else []
+    more = ["-o", "out-{shard}", "--shards", "2"] if command == "split" else more
+    for name in NOTHING:
+        result = tfwire_main(command, "a-0", name, *more)
         assert (1, b"") == (result.returncode, result.stdout)
-        assert f"tfwire {command}: {name}: {error}\n" == result.stderr.decode()
+        assert complaints(command, [name]) == result.stderr.decode().splitlines()
 
 
 def test_objects_that_match(objects):

@@ -161,18 +161,19 @@ def test_folders_sets_and_what_lies_beside(tmp_path):
     with run() as pipeline:
         create = pipeline | beam.Create(SHORT)
         _ = create | WriteToTFRecord(f"{tmp_path}/out/part", num_shards=3)
-    for file in (tmp_path / "out").iterdir():
+    (tmp_path / "out").rename(tmp_path / "out[1]")
+    for file in (tmp_path / "out[1]").iterdir():
         tfw.RecordIndex.build(file).save()
     for name in ("_SUCCESS", ".part.crc", "features.json"):
-        (tmp_path / "out" / name).write_bytes(b"no records")
-    names = [f"{tmp_path}/out", f"{tmp_path}/out/*", f"{tmp_path}/out/part@3"]
+        (tmp_path / "out[1]" / name).write_bytes(b"no records")
+    names = [f"{tmp_path}/out[1]", f"{tmp_path}/out[1]/*", f"{tmp_path}/out[1]/part@3"]
     for name in names:
         check_read(ReadFromTFRecord(name), SHORT)
     check_read(ReadAllFromTFRecord(), SHORT * 3, lambda pipeline: pipeline | beam.Create(names))
     literal = write(tmp_path / "a[1]", SHORT[:1])
     write(tmp_path / "a1", RECORDS)
     check_read(ReadFromTFRecord(literal), SHORT[:1])
-    (tmp_path / "out/part-00001-of-00003").unlink()
+    (tmp_path / "out[1]/part-00001-of-00003").unlink()
     with pytest.raises(FileNotFoundError, match="1 of 3 shards missing, the first"):
         ReadFromTFRecord(names[-1])
 

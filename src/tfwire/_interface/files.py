@@ -4,8 +4,8 @@
   working folder, ``index_beside`` names the index of a file. ``input_paths`` finds those that an
   argument names, ``one_input`` the one that it must name,
   ``tensorflow_paths`` those by TensorFlow's rule; ``without_indexes`` leaves out what
-  lies beside files in a list. Who lists files by other means takes ``as_pattern`` of a name, and
-  ``files_that_match`` of what it has listed.
+  lies beside files in a list. Who lists files by other means takes ``as_pattern`` of a name, its
+  ``meanings`` in turn, and ``files_that_match`` of what it has listed.
 * Inputs for any reader: an ``ObjectSource`` is a file object with a name for errors, a
   ``SectionSource`` one up to an offset.
 * Readers: ``make_options`` checks how to read; ``compression_name`` of an argument,
@@ -37,6 +37,7 @@ from tfwire._records.files.find_files import (
     as_pattern as as_pattern,
     files_that_match as files_that_match,
     input_paths as input_paths,
+    meanings as meanings,
     one_input as one_input,
     tensorflow_paths as tensorflow_paths,
     without_indexes as without_indexes,

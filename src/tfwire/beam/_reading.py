@@ -30,6 +30,7 @@ from tfwire._interface.files import (
     files_that_match,
     index_beside,
     make_options,
+    meanings,
 )
 from tfwire._interface.messages import column_name, show_path
 from tfwire._interface.partitions import (
@@ -260,12 +261,19 @@ def _listed(name: str) -> tuple[str, dict[str, FileMetadata]]:
     match it. A folder is a local one, or a URL that ends with a slash."""
     is_local = FileSystems.get_scheme(name) is None
     pattern, num_shards = as_pattern(name)
+    asked = meanings(pattern, num_shards, os.path.isdir if is_local else lambda folder: False)
     if os.path.isdir(name) if is_local else name.endswith("/"):
-        pattern, num_shards = FileSystems.join(glob.escape(name) if is_local else name, "*"), 0
+        asked, num_shards = (
+            iter([FileSystems.join(glob.escape(name) if is_local else name, "*")]),
+            0,
+        )
     elif glob.has_magic(pattern) and FileSystems.exists(name):
         return name, {name: FileSystems.get_filesystem(name).metadata(name)}
-    found = _metadata(pattern)
-    if not found:
+    found: dict[str, FileMetadata] = {}
+    for pattern in asked:
+        if found := _metadata(pattern):
+            break
+    else:
         return pattern, found
     chosen = files_that_match(name, pattern, num_shards, dict.fromkeys(found, False))
     return pattern, {path: found[path] for path in chosen}

@@ -14,6 +14,7 @@ from tfwire._interface.messages import printable
 from tfwire.cli._arguments import (
     INPUT_COMPRESSIONS,
     UsageError,
+    check_files,
     error_line,
     expand_patterns,
     print_error,
@@ -154,9 +155,13 @@ def _run(words: list[str], chosen: str | None) -> int:
     # If that is the first word, nothing asks for the others.
     parser, _ = command_parser(filled if words[:1] == filled else _COMMANDS, filled)
     options: Any = parser.parse_args(words)
+    in_turn = getattr(options, "in_turn", False)  # a fault of a file does not end the command
     for name in ("files", "same_as"):
         if hasattr(options, name):
-            setattr(options, name, expand_patterns(getattr(options, name)))
+            found = expand_patterns(getattr(options, name))
+            for file in () if in_turn else found:
+                check_files(file)
+            setattr(options, name, found)
     if hasattr(options, "compression"):
         options.compression = INPUT_COMPRESSIONS[options.compression]
     return int(options.run(options))

@@ -46,15 +46,29 @@ class UsageError(Exception):
     """Wrong usage that argparse does not find."""
 
 
+class NoFiles(str):
+    """A name on the command line that stands for no files; ``fault`` says why."""
+
+    fault: Exception
+
+
+def check_files(name: str) -> None:
+    """Raises the fault of a name that stands for no files."""
+    if isinstance(name, NoFiles):
+        raise name.fault
+
+
 def each_result(read: Callable[[Sequence[str]], Any], names: Sequence[str]) -> Iterator[Any]:
     """The results of all files, in their order, or the faults that they raised. ``read`` returns an
     iterator over the results of some, up to the first fault, with ``close``. Standard input is read
     by itself, and so in this thread: reading it may block forever, and only the main thread can be
     interrupted."""
     done = 0
+    alone = [i for i, name in enumerate(names) if name == "-" or isinstance(name, NoFiles)]
     while done < len(names):
-        end = names.index("-", done) if "-" in names[done:] else len(names)
+        end = next((i for i in alone if i >= done), len(names))
         try:
+            check_files(names[done])
             with closing(read(names[done : max(end, done + 1)])) as results:
                 for result in results:
                     done += 1
@@ -158,11 +172,8 @@ def input_file(name: str) -> Any:
 
 def expand_patterns(names: Iterable[str]) -> list[str]:
     """The files that names stand for: of patterns, folders and sets of shards. Indexes beside files
-    that are named too, as by a shell, are left out. A file that is missing, or a URL that cannot be
-    opened, stays: its error comes in its turn.
-
-    Raises:
-        FileNotFoundError: A pattern or a folder has no files.
+    that are named too, as by a shell, are left out. A file that is missing stays, and a name that
+    stands for no files is NoFiles: their errors come in their turn.
     """
     from tfwire._interface.files import without_indexes
 
@@ -174,10 +185,10 @@ def _files_named(name: str) -> list[str]:
 
     try:
         return [name] if name == "-" else list(map(str, input_paths(name, None)))
-    except FileNotFoundError:
-        raise
-    except FAULTS:
-        return [name]
+    except FAULTS as error:
+        none = NoFiles(name)
+        none.fault = error
+        return [none]
 
 
 def check_stdin(names: Sequence[str]) -> None:
@@ -195,6 +206,7 @@ def for_each_file(
     status = int(half_published(options, options.files))
     for name in options.files:
         try:
+            check_files(name)
             status |= read(name)
         except FAULTS as error:
             status = 1

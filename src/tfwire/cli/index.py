@@ -34,7 +34,7 @@ def add_index(parser: argparse.ArgumentParser) -> None:
         "installed (tfwire[gzip]), those of compressed files hold seek points. Exit status: 0, "
         "1 when a file is damaged or cannot be read, or its index is stale, 2 for wrong usage."
     )
-    parser.set_defaults(run=_run)
+    parser.set_defaults(run=_run, in_turn=True)
 
 
 def _run(options: argparse.Namespace) -> int:

@@ -21,12 +21,12 @@ _JSON_REGIONS = 1000
 
 def add_info(parser: argparse.ArgumentParser) -> None:
     _arguments.add_shared(parser, "files", "--compression", "--json")
-    parser.set_defaults(run=_info)
+    parser.set_defaults(run=_info, in_turn=True)
 
 
 def add_count(parser: argparse.ArgumentParser) -> None:
     _arguments.add_shared(parser, "files", "--compression", "--json")
-    parser.set_defaults(run=_count)
+    parser.set_defaults(run=_count, in_turn=True)
 
 
 def _info(options: argparse.Namespace) -> int:

@@ -40,7 +40,7 @@ def add_head(parser: argparse.ArgumentParser) -> None:
         "--full", action="store_true", help="do not shorten long lists, strings and records"
     )
     _add_arguments(parser)
-    parser.set_defaults(run=_head)
+    parser.set_defaults(run=_head, in_turn=True)
 
 
 def add_cat(parser: argparse.ArgumentParser) -> None:
@@ -51,7 +51,7 @@ def add_cat(parser: argparse.ArgumentParser) -> None:
         action="store_true",
         help="print the records of one file as they are written, until interrupted",
     )
-    parser.set_defaults(run=_cat)
+    parser.set_defaults(run=_cat, in_turn=True)
 
 
 def _add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -152,6 +152,7 @@ def _follow(options: argparse.Namespace) -> int:
 
     _check_raw(options)
     (name,) = options.files
+    _arguments.check_files(name)
     chosen = RecordFilter(options.features, options.where)
     records = follow_records(name, options.compression, interval=0.2, max_record_size=None)
     for index, record in enumerate(records):

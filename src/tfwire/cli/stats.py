@@ -47,7 +47,7 @@ def add_stats(parser: argparse.ArgumentParser) -> None:
         "many of these records' strings are different. Damaged records are left out and reported "
         "on stderr; the exit status is then 1, as when a record is not an Example."
     )
-    parser.set_defaults(run=_stats)
+    parser.set_defaults(run=_stats, in_turn=True)
 
 
 class _Found:

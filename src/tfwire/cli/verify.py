@@ -43,7 +43,7 @@ def add_verify(parser: argparse.ArgumentParser) -> None:
         "records are the same), 1 when not, when a file cannot be read or belongs to a set of "
         "shards that is half published, 2 for wrong usage."
     )
-    parser.set_defaults(run=_run)
+    parser.set_defaults(run=_run, in_turn=True)
 
 
 def _run(options: argparse.Namespace) -> int:

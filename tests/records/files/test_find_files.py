@@ -21,6 +21,8 @@ BESIDE += ["features.json", "label.labels.txt", ".tfwire-1/part-7", "_temporary/
 FILES = ["part-0", "part-1", "part-10", "_late.tfrecord", "x@2", "y[1]", "y1"]
 FILES += [f"set-{i:05}-of-00003" for i in range(3)] + ["deep/part-9"]
 FILES += ["set-00003-of-00003", "set-abcde-of-00003"]  # of no set
+BRACKETS = [f"{stem}-{i:05}-of-00002" for stem in ("[x]/p", "a[1]") for i in range(2)]
+FILES += BRACKETS
 TOP = sorted(name for name in FILES if "/" not in name)
 SET = [f"set-{i:05}-of-00003" for i in range(3)]
 
@@ -38,6 +40,11 @@ ASKED = {
     "set@3": SET,
     "s*@3": SET,
     "x@2": ["x@2"],
+    "[x]": BRACKETS[:2],
+    "[x]/p*": BRACKETS[:2],
+    "[x]/p@2": BRACKETS[:2],
+    "[x]/*@2": BRACKETS[:2],
+    "a[1]@2": BRACKETS[2:],
     "y[1]": ["y[1]"],
     "y[12]": ["y1"],
     "*.json": ["features.json"],
@@ -47,11 +54,12 @@ ASKED = {
 MISSING = {
     "none-*": "no (file|object) matches the pattern",
     "none@2": r"no (file|object) matches the pattern .*none-\?{5}-of-00002",
-    "empty": "no file of records is in the folder",
+    "empty": "no file of records is in the folder, but 1 file that lies beside .*'_SUCCESS'",
+    "q.*": "matches the pattern, but 2 files that lie beside records, as 'q.crc'",
     "nested": r"but 1 folder: the pattern .*nested/\*\* takes",
     "part@3": "2 of 3 shards missing, the first .*part-00001-of-00003",
 }
-WRONG = ["nested/a=1/part-0", "part-00000-of-00003", "empty/_SUCCESS"]
+WRONG = ["nested/a=1/part-0", "part-00000-of-00003", "empty/_SUCCESS", "q.json", "q.crc"]
 
 
 @pytest.fixture(scope="module", params=["local", "memory"])
@@ -136,6 +144,21 @@ def test_all_that_reads_takes_all_of_it(place, read):
         ([f"{root}/part-0", f"{root}/part-0.tfwindex"], ["part-0"]),
     ):
         assert expected == [str(name).split("/all/")[-1] for name in MANY[read](paths)]
+
+
+def test_loops_of_links_are_no_folders_below(tmp_path, monkeypatch):
+    """Of ``**``; a link that is named is followed."""
+    monkeypatch.chdir(tmp_path)
+    for name in ("a/b/part", "part", ".hidden/part"):
+        (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
+        tfw.write_records(name, [name.encode()])
+    for link in ("a/loop", "a/b/again"):
+        (tmp_path / link).symlink_to("..", target_is_directory=True)
+    both = [b"a/b/part", b"part"]
+    for asked in ("**", "**/part", "./**", "**/**/p*", str(tmp_path / "**"), "a/loop/**"):
+        assert both == list(tfw.read_records(asked))
+    for asked in ("a/**", "a/**/b/*", "*/**/part"):
+        assert both[:1] == list(tfw.read_records(asked))
 
 
 def test_a_schema_is_that_of_all_files(place):

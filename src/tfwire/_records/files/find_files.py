@@ -5,6 +5,7 @@ Everything that reads files finds them here, once, before the first is opened:
 * a name that exists is that file, whatever characters are in it;
 * a folder is the files in it, as Spark, Ray and others write them;
 * a pattern is what matches it, and ``name@64`` the files ``name-00000-of-00064`` and so on: all;
+* in these, folders that exist before the rest are themselves, and so is the name of a set;
 * of folders and patterns, what lies beside records is left out: see ``is_beside``.
 
 Names are sorted. A folder or pattern without files is an error.
@@ -16,12 +17,12 @@ import errno
 import glob
 import os
 import re
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from contextlib import suppress
 from typing import Any
 
 from tfwire._base.errors import warn
-from tfwire._base.text import plural, show_path
+from tfwire._base.text import plural, quoted, show_path
 from tfwire._records.files.paths import check_input, is_path, split_paths
 from tfwire._records.files.urls import (
     INDEX_SUFFIX,
@@ -32,6 +33,10 @@ from tfwire._records.files.urls import (
 )
 
 _SHARDS = re.compile(r"(.*[^/\\])@([1-9]\d{0,4})", re.DOTALL)
+_OF_SHARDS = re.compile(r"-\?{5}-of-\d{5}\Z")
+_ESCAPED_LETTER = re.compile(r"\[[*?[]\]")  # by glob.escape
+_SEPARATORS = re.escape(os.sep + (os.altsep or ""))
+_DEEP = re.compile(rf"(?:\A|(?<=[{_SEPARATORS}]))\*\*(?:[{_SEPARATORS}]+|\Z)")
 # Of files that lie beside records: checksums of Hadoop, indexes, descriptions by TFDS.
 _SUFFIXES = (".crc", INDEX_SUFFIX, ".json", ".labels.txt")
 
@@ -140,8 +145,11 @@ def find_files(path: Any, asks: bool = False) -> list[Any]:
     pattern, num_shards = as_pattern(name)
     if not glob.has_magic(pattern) or os.path.lexists(name):
         return [path]
-    kinds = {match: os.path.isdir(match) for match in glob.glob(pattern, recursive=True)}
-    return files_that_match(name, pattern, num_shards, kinds)
+    found, kinds = pattern, dict[str, bool]()
+    for found in meanings(pattern, num_shards):
+        if kinds := {match: os.path.isdir(match) for match in _matches(found)}:
+            break
+    return files_that_match(name, found, num_shards, kinds)
 
 
 def matching_names(patterns: Iterable[Any]) -> list[str]:
@@ -158,8 +166,7 @@ def matching_names(patterns: Iterable[Any]) -> list[str]:
 
 def _find_in_folder(folder: str) -> list[Any]:
     with os.scandir(folder) as entries:
-        kinds = {entry.path: entry.is_dir() for entry in entries if not is_beside(entry.name, "*")}
-    return _files_of(folder, kinds)
+        return _files_of(folder, {entry.path: entry.is_dir() for entry in entries})
 
 
 def _files_of(folder: str, kinds: Mapping[str, bool]) -> list[str]:
@@ -169,11 +176,11 @@ def _files_of(folder: str, kinds: Mapping[str, bool]) -> list[str]:
         folder: Its name for the error.
         kinds: Whether what is in it is a folder, by the names.
     """
-    files = sorted(name for name, is_folder in kinds.items() if not is_folder)
+    seen = [name for name in kinds if not is_beside(os.path.basename(name.rstrip("/")), "*")]
+    files = sorted(name for name in seen if not kinds[name])
     if not files:
         text = "no file of records is in the folder"
-        if kinds:
-            text += _but_folders(len(kinds), f"{folder.rstrip('/')}/**")
+        text += _but(seen, kinds, f"{folder.rstrip('/')}/**")
         raise FileNotFoundError(errno.ENOENT, text, folder)
     return files
 
@@ -185,7 +192,8 @@ def is_beside(name: str, pattern: str) -> bool:
     """
     name, pattern = name.replace(os.sep, "/"), pattern.replace(os.sep, "/")
     parts = pattern.split("/")
-    named = next((i for i, part in enumerate(parts) if glob.has_magic(part)), len(parts) - 1)
+    magic = (i for i, part in enumerate(parts) if glob.has_magic(_ESCAPED_LETTER.sub("", part)))
+    named = next(magic, len(parts) - 1)
     for part in name.split("/")[named:]:
         # "_train.tfrecord" is hidden to Spark alone, and nobody would miss its records.
         if part.startswith(".") or (part.startswith("_") and "." not in part):
@@ -203,6 +211,41 @@ def as_pattern(name: str) -> tuple[str, int]:
         return name, 0
     count = int(shards[2])
     return f"{shards[1]}-?????-of-{count:05}", count
+
+
+def meanings(
+    pattern: str, num_shards: int, is_folder: Callable[[str], bool] = os.path.isdir
+) -> Iterator[str]:
+    """What a pattern may mean, of which the first counts that matches anything: the name of a set
+    is itself, as are folders that exist, whatever characters are in them.
+
+    Args:
+        pattern, num_shards: As ``as_pattern`` has them.
+        is_folder: Whether there is a folder of this name.
+    """
+    stem = _OF_SHARDS.sub("", pattern) if num_shards else ""
+    if glob.has_magic(stem):
+        yield glob.escape(stem) + pattern[len(stem) :]
+    folder = os.path.dirname(pattern)
+    while glob.has_magic(folder) and not is_folder(folder):
+        folder = os.path.dirname(folder)
+    yield glob.escape(folder) + pattern[len(folder) :]
+
+
+def _matches(pattern: str) -> Iterator[str]:
+    """What matches, as by ``glob``; but ``**`` follows no symbolic links to folders, which may go
+    in circles.
+    """
+    deep = _DEEP.search(pattern)
+    if deep is None:
+        yield from glob.iglob(pattern)
+        return
+    root, rest = pattern[: deep.start()], pattern[deep.end() :] or "*"
+    for top in glob.iglob(root) if root else [""]:
+        for folder, folders, _ in os.walk(top or os.curdir):
+            folders[:] = [name for name in folders if not name.startswith(".")]
+            place = os.path.join(folder, "")[0 if top else len(os.path.join(os.curdir, "")) :]
+            yield from _matches(glob.escape(place) + rest)
 
 
 def files_that_match(
@@ -226,8 +269,7 @@ def files_that_match(
     if not found:
         kind, which = "object" if is_url(name) else "file", as_pattern(name)[0]
         text = f"no {kind} matches the pattern" + f" {show_path(which)}" * (which != name)
-        if seen and "**" not in pattern:
-            text += _but_folders(len(seen), f"{which}/**")
+        text += _but([] if "**" in pattern else seen, kinds, f"{which}/**")
         raise FileNotFoundError(errno.ENOENT, text, name)
     if num_shards:
         stems = dict.fromkeys(file[: -len(f"00000{end}")] for file in found)
@@ -242,8 +284,16 @@ def _is_shard(number: str, num_shards: int) -> bool:
     return number.isascii() and number.isdigit() and int(number) < num_shards
 
 
-def _but_folders(number: int, deeper: str) -> str:
-    return f", but {plural(number, 'folder')}: the pattern {show_path(deeper)} takes their files"
+def _but(folders: Collection[str], kinds: Mapping[str, bool], deeper: str) -> str:
+    """What there is, where no file is found: folders, or what is left out."""
+    if folders:
+        taken = f"the pattern {show_path(deeper)} takes their files"
+        return f", but {plural(len(folders), 'folder')}: {taken}"
+    beside = sorted(os.path.basename(name) for name, is_folder in kinds.items() if not is_folder)
+    if not beside:
+        return ""
+    lie = "lies" if len(beside) == 1 else "lie"
+    return f", but {plural(len(beside), 'file')} that {lie} beside records, as {quoted(beside[0])}"
 
 
 # ---- URLs ----------------------------------------------------------------------------------------
@@ -274,8 +324,12 @@ def _match_objects(path: ObjectPath, num_shards: int) -> list[Any]:
         if fs.exists(pattern):
             kinds = _list_objects(fs, pattern)
             return _objects(path, fs, [pattern] if kinds is None else _files_of(path, kinds))
-        pattern = as_pattern(pattern)[0] if num_shards else pattern
-        entries = fs.glob(pattern, detail=True)
+        asked = as_pattern(pattern)[0] if num_shards else pattern
+        entries: dict[str, Any] = {}
+        # A bracket in the name of a folder is worth a request.
+        for pattern in meanings(asked, num_shards, lambda name: "[" in name and fs.isdir(name)):
+            if entries := fs.glob(pattern, detail=True):
+                break
     except Exception as error:
         raise_naming(path, "the pattern could not be expanded", error)
     kinds = {match: entry["type"] == "directory" for match, entry in entries.items()}
@@ -289,10 +343,7 @@ def _list_objects(fs: Any, folder: str) -> dict[str, bool] | None:
     # Some stores list the folder itself, as an empty object.
     names = {entry["name"]: entry["type"] == "directory" for entry in fs.ls(folder, detail=True)}
     return {
-        name: is_folder
-        for name, is_folder in names.items()
-        if name.strip("/") != folder.strip("/")
-        and not is_beside(name.rstrip("/").rpartition("/")[2], "*")
+        name: is_folder for name, is_folder in names.items() if name.strip("/") != folder.strip("/")
     }
 
 
