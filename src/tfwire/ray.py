@@ -8,6 +8,7 @@ from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from tfwire._interface.files import either_word
+from tfwire._interface.hive_folders import is_empty
 from tfwire._interface.messages import integer
 from tfwire._interface.new_files import StagedFiles
 from tfwire._interface.partitions import (
@@ -64,7 +65,7 @@ class TFRecordDatasource(Datasource):
     Args:
         paths, features, columns, binary_as, compression_type, options, on_corrupt, \
 storage_options: As for :func:`tfwire.arrow.open_reader`. Without features, the files are looked at
-            now.
+            now. With them, a folder without files, as of a dataset without rows, has no rows.
 
     Raises:
         ValueError, TypeError: As ``open_reader``.
@@ -92,7 +93,8 @@ storage_options: As for :func:`tfwire.arrow.open_reader`. Without features, the 
             "on_corrupt": on_corrupt,
         }
         passed = {**self._options, "storage_options": storage_options}
-        reader = open_reader(paths, features, columns=columns, **passed)
+        files = iter(()) if features is not None and is_empty(paths) else paths
+        reader = open_reader(files, features, columns=columns, **passed)
         self._paths, self._features = reader.paths, reader.features
         self._columns = list(reader.types)
         self._plans: dict[int, list[FilePartition]] = {}
@@ -181,7 +183,8 @@ def read_tfrecord(
     Args:
         paths, features, columns, binary_as, compression_type, options, on_corrupt, \
 storage_options: As for :func:`tfwire.arrow.open_reader`. Without features, the files are looked at
-            now. All workers must see the paths.
+            now. With them, a folder without files, as of a dataset without rows, has no rows. All
+            workers must see the paths.
         ray_options: For ``ray.data.read_datasource``, for example ``override_num_blocks=``.
 
     Returns:

@@ -195,6 +195,15 @@ def test_rows_without_columns_are_written(workers, counted, tmp_path):
     assert records == [tfw.encode_example({})] * COUNT
 
 
+def test_a_dataset_without_rows_comes_back(workers, tmp_path):
+    write_tfrecord(ray.data.from_arrow(pa.table({"i": pa.array([], pa.int64())})), tmp_path / "out")
+    features = {"i": tfw.FixedLenFeature([], tfw.int64)}
+    assert [] == read_tfrecord(tmp_path / "out", features).take_all()
+    assert 0 == read_tfrecord(tmp_path / "out", features).count()
+    with pytest.raises(FileNotFoundError, match="no file of records is in the folder"):
+        read_tfrecord(tmp_path / "out")
+
+
 def test_a_dataset_goes_to_files_and_back(workers, path, tmp_path):
     out = tmp_path / "out"
     dataset = read_tfrecord(path, FEATURES, override_num_blocks=4)

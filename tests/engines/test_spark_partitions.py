@@ -2,6 +2,8 @@
 
 import os
 import pickle
+from datetime import date, datetime
+from decimal import Decimal
 
 import pyarrow as pa
 import pytest
@@ -61,6 +63,73 @@ def test_folders_of_partitions_come_back(tmp_path):
     assert ["key=a b"] == os.listdir(tmp_path)
 
 
+# The folders that Spark 4.1 itself makes of these values, by write.partitionBy("k").parquet(path).
+NAMED_BY_SPARK = [
+    (pa.float64(), float("nan"), "NaN"),
+    (pa.float64(), float("-inf"), "-Infinity"),
+    (pa.float64(), -0.0, "-0.0"),
+    (pa.float64(), 0.0, "0.0"),
+    (pa.float64(), 1.0, "1.0"),
+    (pa.float64(), 0.1, "0.1"),
+    (pa.float64(), 1 / 3, "0.3333333333333333"),
+    (pa.float64(), 0.001, "0.001"),
+    (pa.float64(), 0.0001, "1.0E-4"),
+    (pa.float64(), 1234567.0, "1234567.0"),
+    (pa.float64(), 12345678.0, "1.2345678E7"),
+    (pa.float64(), 123456789.125, "1.23456789125E8"),
+    (pa.float64(), 1e300, "1.0E300"),
+    (pa.float64(), None, "__HIVE_DEFAULT_PARTITION__"),
+    (pa.float32(), 0.1, "0.1"),
+    (pa.float32(), 1 / 3, "0.33333334"),
+    (pa.float32(), 3.4e38, "3.4E38"),
+    (pa.bool_(), True, "true"),
+    (pa.bool_(), None, "__HIVE_DEFAULT_PARTITION__"),
+    (pa.int8(), -1, "-1"),
+    (pa.date32(), date(1, 1, 1), "0001-01-01"),
+    (pa.timestamp("us", "UTC"), datetime(2024, 2, 29, 1, 2, 3), "2024-02-29 01%3A02%3A03"),
+    (pa.timestamp("us"), datetime(2024, 2, 29, 1, 2, 30), "2024-02-29 01%3A02%3A30"),
+    (pa.timestamp("us"), datetime(2024, 2, 29, 1, 2, 3, 120000), "2024-02-29 01%3A02%3A03.12"),
+    (
+        pa.timestamp("us"),
+        datetime(1969, 12, 31, 23, 59, 59, 999999),
+        "1969-12-31 23%3A59%3A59.999999",
+    ),
+    (pa.decimal128(10, 3), Decimal("1.5"), "1.500"),
+    (pa.decimal128(20, 0), Decimal(100), "100"),
+    (pa.decimal128(18, 12), Decimal("0.000000001"), "0.000000001000"),
+    (pa.binary(), b"ab", "ab"),
+    (pa.binary(), b"", "__HIVE_DEFAULT_PARTITION__"),
+    (pa.string(), "a:b\\c\"d'e#f*g?h{i}", "a%3Ab%5Cc%22d%27e%23f%2Ag%3Fh%7Bi}"),
+    (pa.string(), "[b]^\t\x7f\x01a%20b", "%5Bb%5D%5E%09%7F%01a%2520b"),
+    (pa.string(), "~!@$&()_+`|<>,; \x80é", "~!@$&()_+`|<>,; \x80é"),
+]
+
+
+@pytest.mark.parametrize(("kind", "value", "name"), NAMED_BY_SPARK)
+def test_folders_are_named_as_by_spark(tmp_path, kind, value, name):
+    table = pa.record_batch({"i": pa.array([1, 1]), "k": pa.array([value] * 2, kind)})
+    sink = SparkSource({"path": str(tmp_path), "partition_by": "k"}).writer(table.schema, False)
+    sink.commit([sink.write([table])])
+    assert [f"k={name}"] == os.listdir(tmp_path)
+    if kind != pa.timestamp("us", "UTC"):  # of an unknown zone
+        expected = [None if found == b"" else found for found in table["k"].to_pylist()]
+        found = [row["k"] for row in read({"path": str(tmp_path)}, arrow(k=kind))]
+        assert str(expected) == str(found)  # in which NaN is NaN, and -0.0 not 0.0
+
+
+def test_tables_without_rows_come_back(spark, tmp_path):
+    columns = "i bigint, label bigint"
+    table = spark.createDataFrame([], columns)
+    for name, options in {"plain": {}, "parts": {"partition_by": "label"}}.items():
+        table.write.format("tfrecord").mode("append").options(**options).save(str(tmp_path / name))
+        for _ in range(2):
+            assert [] == load(spark, tmp_path / name, columns).collect()
+            assert 0 == load(spark, tmp_path / name, columns).count()
+            (tmp_path / name / "_SUCCESS").touch()
+        with pytest.raises(Exception, match="no file of records is in the folder"):
+            load(spark, tmp_path / name).collect()
+
+
 def test_a_task_has_few_files_open(tmp_path):
     """It begins a new one where a partition comes again late."""
     table = pa.record_batch({"i": pa.array(range(300), pa.int64()), "key": pa.array(range(300))})
@@ -73,7 +142,13 @@ def test_a_task_has_few_files_open(tmp_path):
 
 def test_what_cannot_be_partitioned_is_refused(tmp_path):
     table = pa.record_batch({"i": pa.array([1]), "l": pa.array([[1]])})
-    for columns, message in (("x", "there is no column 'x'"), ("i, l", "no column is left")):
+    for columns, message in (
+        ("x", "there is no column 'x'"),
+        ("i, l", "no column is left"),
+        ("", "expected different names of columns, separated by commas, found ''"),
+        (",", "expected different names of columns, .* found ','"),
+        ("i,i", "expected different names of columns, .* found 'i,i'"),
+    ):
         with pytest.raises(ValueError, match=f"option partition_by: {message}"):
             SparkSource({"path": str(tmp_path), "partition_by": columns}).writer(
                 table.schema, False
@@ -81,6 +156,11 @@ def test_what_cannot_be_partitioned_is_refused(tmp_path):
     sink = SparkSource({"path": str(tmp_path), "partition_by": "l"}).writer(table.schema, False)
     with pytest.raises(TypeError, match=r"option partition_by: column 'l' of list.* name folders"):
         sink.write([table])
+    sink.abort([])
+    long = pa.record_batch({"i": [1], "k": ["é" * 127]})
+    sink = SparkSource({"path": str(tmp_path), "partition_by": "k"}).writer(long.schema, False)
+    with pytest.raises(ValueError, match=r"option partition_by: column 'k': .* 256 bytes long"):
+        sink.write([long])
     sink.abort([])
     assert [] == os.listdir(tmp_path)
     for name in ("a=1/x", "b=1/x"):

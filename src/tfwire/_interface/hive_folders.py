@@ -2,7 +2,7 @@
 
 The names of folders hold the values of columns, which the files leave out. ``folder_name`` makes
 such a name; ``find_partitioned`` gives the files of a folder with the values in their paths;
-``files_of_table`` are all of a table, partitioned or not.
+``files_of_table`` are all of a table, partitioned or not, and ``is_empty`` says that it has none.
 """
 
 from __future__ import annotations
@@ -10,10 +10,12 @@ from __future__ import annotations
 import os
 import re
 from collections.abc import Iterator, Mapping
+from typing import Any
 from urllib.parse import unquote
 
 from tfwire._base.text import quoted, show_path
 from tfwire._records.files.find_files import is_beside
+from tfwire._records.files.paths import is_path
 
 _NULL = "__HIVE_DEFAULT_PARTITION__"
 _NOT_IN_NAMES = re.compile(r"[\x00-\x1f\x7f\"#%'*/:=?\\{\[\]^]")
@@ -70,6 +72,11 @@ def _walk(folder: str, values: Values, every: bool = False) -> Iterator[tuple[st
             yield from _walk(entry.path, {**values, unquote(name): text}, every)
         elif every and not entry.is_symlink():
             yield from ((path, {}) for path, _ in _walk(entry.path, {}, every))
+
+
+def is_empty(path: Any) -> bool:
+    """Whether a path is a folder of nothing but what is hidden: a table without rows."""
+    return is_path(path) and os.path.isdir(path) and not _visible(os.fsdecode(path))
 
 
 def _visible(folder: str) -> list[os.DirEntry[str]]:

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from tfwire import FixedLenFeature, ParseError, VarLenFeature
 from tfwire._interface.files import absolute, input_paths
-from tfwire._interface.hive_folders import Values, are_integers, find_partitioned
+from tfwire._interface.hive_folders import Values, are_integers, find_partitioned, is_empty
 from tfwire._interface.messages import choice, quoted, show_path, size_in_bytes
 from tfwire._interface.new_files import StagedFiles
 from tfwire._interface.partitions import (
@@ -89,8 +89,8 @@ class SparkSource(DataSource):
     Reading: the path is a file, a folder, a pattern, a URL or a set of shards, ``name@64``. Without
     ``.schema(...)`` the records are looked at, of long files the first: a feature of which none has
     several values is a column of its type, others are arrays; strings are string where all are
-    UTF-8, else binary. With it, the columns are those of the schema, and nothing else is parsed. A
-    feature that a record lacks is null.
+    UTF-8, else binary. With it, the columns are those of the schema, nothing else is parsed, and a
+    folder without files is a table without rows. A feature that a record lacks is null.
 
     Writing: ``mode("append")`` or ``mode("overwrite")`` to a folder that all workers see. Files get
     their names when all tasks have ended; the rows of a task that is tried again are there once.
@@ -143,15 +143,20 @@ class SparkSource(DataSource):
 
     def reader(self, schema: Value) -> DataSourceReader:
         """Reads the columns of a schema. Spark calls this."""
-        return _Reader(_Files(self._chosen), _arrow_schema(schema))
+        return _Reader(_Files(self._chosen, may_be_empty=True), _arrow_schema(schema))
 
     def writer(self, schema: Value, overwrite: bool) -> DataSourceArrowWriter:
         """Writes rows to the files of a folder. Spark calls this."""
         path = self._chosen.get("path")
         if not path:
             raise ValueError("the folder to write is missing: save(path)")
-        named = self._chosen.get("partition_by", "").split(",")
-        columns = [name for name in map(str.strip, named) if name]
+        named = self._chosen.get("partition_by")
+        columns = [] if named is None else list(map(str.strip, named.split(",")))
+        if "" in columns or len(set(columns)) < len(columns):
+            raise ValueError(
+                "option partition_by: expected different names of columns, separated by commas, "
+                f"found {quoted(named)}"
+            )
         table = _arrow_schema(schema)
         for name in columns:
             if name not in table.names:
@@ -191,9 +196,15 @@ def _translate(chosen: dict[str, str]) -> None:
 
 
 class _Files:
-    """The files that the options name, and how to read them."""
+    """The files that the options name, and how to read them.
 
-    def __init__(self, options: Mapping[str, str]) -> None:
+    Args:
+        options: Of the source.
+        may_be_empty: A folder without files is a table without rows, as Spark writes it.
+    """
+
+    def __init__(self, options: Mapping[str, str], may_be_empty: bool = False) -> None:
+        self._may_be_empty = may_be_empty
         self.options: dict[str, Any] = {
             "compression_type": options.get("compression_type", "auto"),
             "on_corrupt": options.get("on_corrupt", "raise"),
@@ -207,12 +218,15 @@ class _Files:
             raise ValueError("the path to read is missing: load(path)")
         self.values: dict[str, Values] = {}
         places = [file for path in map(_without_scheme, named) for file in self._places(path)]
-        self.paths = list(map(absolute, input_paths(places, self.storage_options)))
+        found = input_paths(places, self.storage_options) if places else []
+        self.paths = list(map(absolute, found))
         if len({tuple(self.values.get(path, ())) for path in self.paths}) > 1:
             raise ValueError("the paths are tables that are partitioned in different ways")
 
     def _places(self, path: str) -> list[str]:
         """The files of a partitioned table, whose values are noted; else the path."""
+        if self._may_be_empty and is_empty(path):
+            return []
         found = find_partitioned(path) if os.path.isdir(path) else {}
         self.values |= {absolute(file): values for file, values in found.items()}
         return list(found) or [path]
@@ -383,6 +397,8 @@ class _Reader(DataSourceReader):
 
     def read(self, partition: InputPartition) -> Iterator[pyarrow.RecordBatch]:
         """The rows of a partition, in batches of exactly Spark's Arrow types."""
+        if partition.value is None:  # Spark's own, where there are none
+            return
         done = 0
         try:
             for batch in self._batches(*partition.value, complete=True):

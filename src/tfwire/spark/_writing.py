@@ -9,6 +9,7 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
+import numpy as np
 from pyspark.sql.datasource import DataSourceArrowWriter, WriterCommitMessage
 
 from tfwire._interface.hive_folders import files_of_table, folder_name
@@ -17,6 +18,8 @@ from tfwire._interface.new_files import StagedFiles
 
 if TYPE_CHECKING:
     import pyarrow
+
+_LONGEST_NAME = 255  # bytes, in all usual filesystems
 
 
 @dataclass
@@ -84,15 +87,46 @@ def _parts(batch: pyarrow.RecordBatch, names: list[str]) -> Iterator[tuple[str, 
     for number in range(found.num_rows):
         values = [found.column(key)[number].as_py() for key in keys]
         chosen = rest.take(found.column("row_list")[number].values)
-        yield folder_name(dict(zip(names, values, strict=True))), chosen
+        folder = folder_name(dict(zip(names, values, strict=True)))
+        for name, part in zip(names, folder.split("/"), strict=True):
+            if (length := len(os.fsencode(part))) > _LONGEST_NAME:
+                raise ValueError(
+                    f"option partition_by: column {quoted(name)}: a value makes the name of a "
+                    f"folder {length} bytes long, where {_LONGEST_NAME} are possible"
+                )
+        yield folder, chosen
 
 
 def _texts(column: pyarrow.Array, name: str) -> pyarrow.Array:
+    """The values of a column as Spark's own sources name folders by them."""
     import pyarrow
+    from pyarrow import compute, types
 
+    kind = column.type
+    if types.is_floating(kind):
+        texts = [_float_text(number) for number in column.to_numpy(zero_copy_only=False)]
+        return pyarrow.array(texts, pyarrow.string(), mask=np.asarray(column.is_null()))
+    if types.is_decimal(kind):
+        values = column.to_pylist()
+        texts = ["" if value is None else f"{value:f}" for value in values]  # "" is null, too
+        return pyarrow.array(texts, pyarrow.string())
     try:
+        if types.is_timestamp(kind):
+            local = column if kind.tz is None else compute.local_timestamp(column)
+            text = local.cast(pyarrow.timestamp("us")).cast(pyarrow.string())
+            return compute.replace_substring_regex(text, r"\.0*$|(\.[0-9]*[1-9])0+$", r"\1")
         return column.cast(pyarrow.string())
     except pyarrow.ArrowException:
         raise TypeError(
-            f"option partition_by: column {quoted(name)} of {column.type} cannot name folders"
+            f"option partition_by: column {quoted(name)} of {kind} cannot name folders"
         ) from None
+
+
+def _float_text(number: np.floating[Any]) -> str:
+    """A float as Java has it: NaN, Infinity, 0.1, 1.0E10."""
+    if not np.isfinite(number):
+        return str(number).replace("inf", "Infinity").replace("nan", "NaN")
+    if number == 0 or 1e-3 <= abs(number) < 1e7:
+        return np.format_float_positional(number, trim="0")
+    digits, exponent = np.format_float_scientific(number, trim="0").split("e")
+    return f"{digits}E{int(exponent)}"
