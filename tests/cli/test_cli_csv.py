@@ -2,6 +2,7 @@
 
 import json
 import os
+import zlib
 from pathlib import Path
 
 import pytest
@@ -61,6 +62,32 @@ def test_numbers_that_float32_changes_are_told(cell):
     out = "new.tfrecord"
     assert ["'x': numbers are rounded to float32"] == convert(f"x\n{cell}\n1.5\n", out=out)["lost"]
     assert [] == convert("x\n0.1\n3\ninf\n", out=out)["lost"]
+
+
+def test_what_numpy_and_pandas_write_for_floats_that_are_not_finite():
+    text = "x,y\ninf,nan\n-inf,Infinity\n,2\n1.5,-Infinity\nNaN,inf\n"
+    convert(text, out="new.tfrecord")
+    found = [tfw.decode_example(record) for record in tfw.read_records("new.tfrecord")]
+    for name, expected in {"x": "[inf, -inf, 1.5, nan]", "y": "[nan, inf, 2.0, -inf, inf]"}.items():
+        assert expected == str([row[name].item() for row in found if name in row])
+    convert("x\ninf\nnan\n")  # words alone
+    assert [{"x": "inf"}, {"x": "nan"}] == rows()
+
+
+@pytest.mark.parametrize("suffix", ["csv", "jsonl", "tar"])
+def test_text_is_compressed_by_gzip_alone(suffix):
+    name = f"a.{suffix}.zlib"
+    with open(name, "wb") as file:
+        file.write(zlib.compress(b"x\n1\n"))
+    result = tfwire_main("convert", name, "-o", "b.tfrecord")
+    expected = (
+        f"tfwire convert: {name}: zlib is read of TFRecord files; compress {suffix} by gzip\n"
+    )
+    assert (1, expected) == (result.returncode, result.stderr.decode())
+    tfw.write_records("a.tfrecord", [{"x": 1}])
+    result = tfwire_main("convert", "a.tfrecord", "-o", name, "--force")
+    assert 2 == result.returncode
+    assert b"choose a name in .gz" in result.stderr
 
 
 def test_files_named_tsv_have_tabs():
@@ -152,6 +179,16 @@ LATIN = 'a,b\n1,"x\né"\n2,y\n'
         (b"\xfe\xff" + LATIN.encode("utf-16-be"), "line 1: expected UTF-8, found UTF-16", "utf-16"),
         (LATIN.encode("utf-16-le"), "line 1: UTF-16 without a mark", "utf-16-le"),
         (LATIN.encode("utf-8-sig"), None, "utf-8"),
+        (
+            ("\ufeff" + LATIN).encode("utf-16-le"),
+            "line 1: expected UTF-8, found UTF-16",
+            "utf-16-le",
+        ),
+        (
+            ("\ufeff" + LATIN).encode("utf-16-be"),
+            "line 1: expected UTF-8, found UTF-16",
+            "utf-16-be",
+        ),
         (LATIN.encode(), None, "utf8"),
     ],
 )
@@ -172,7 +209,11 @@ def test_encodings_are_named_with_the_line_and_read(data, said, words):
         (b"a\n\x81\n", "cp1252", "line 2: other bytes than cp1252 has"),
         ("a\n\ud800\n".encode("utf-16", "surrogatepass"), "utf-16", "line 2: other bytes than"),
         ("a\n1\n".encode("utf-16-le")[:-1], "utf-16-le", ": other bytes than utf-16-le has"),
-        ("a\n1\n".encode("utf-16-le"), "utf-16", ": other bytes than utf-16 has"),
+        (
+            "a\n1\n".encode("utf-16-le"),
+            "utf-16",
+            "line 1: utf-16 begins with a mark, found none; give --encoding utf-16-le",
+        ),
     ],
 )
 def test_bytes_of_no_encoding_that_is_given_are_named(data, encoding, said):

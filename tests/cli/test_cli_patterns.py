@@ -122,6 +122,16 @@ def test_what_needs_all_files_names_the_first_without_any(command):
         assert complaints(command, [name]) == result.stderr.decode().splitlines()
 
 
+def test_what_takes_one_file_speaks_as_a_command():
+    for words in (["bench"], ["repair", "out"]):
+        for name, found in {"a-folder": "a folder", "a-?": "a-?, which names 3"}.items():
+            result = tfwire_main(words[0], name, *words[1:])
+            assert (1, b"") == (result.returncode, result.stdout)
+            line = result.stderr.decode()
+            assert f"FILE must be one file, found {found}" in line
+            assert "(" not in line
+
+
 def test_objects_that_match(objects):
     status, found = counts("memory://bucket/a-*")
     assert (0, [f"memory:///bucket/a-{i}" for i in range(3)]) == (status, list(found))

@@ -1,5 +1,6 @@
 """Datasets of files: read in turn, parsed, indexed, shuffled whole."""
 
+import io
 import math
 import tracemalloc
 from collections import Counter
@@ -223,7 +224,15 @@ def test_files_are_found_by_patterns(files, tmp_path):
     assert names == sorted(Dataset.list_files([pattern], seed=1))
     assert 5 == sum(1 for _ in TFRecordDataset(pattern))
     assert 5 == sum(1 for _ in TFRecordDataset(Dataset.list_files(pattern)))
-    with pytest.raises(ValueError, match="no files match"):
-        Dataset.list_files(str(tmp_path / "*.none"))
+    for i in range(2):
+        (tmp_path / f"s-{i:05}-of-00002").touch()
+    shards = [str(tmp_path / f"s-{i:05}-of-00002").encode() for i in range(2)]
+    assert shards == list(Dataset.list_files(str(tmp_path / "s@2"), shuffle=False))
+    for pattern in ("*.none", "s@3", "none@2"):
+        with pytest.raises(ValueError, match="no files match"):
+            Dataset.list_files(str(tmp_path / pattern))
+    for wrong in (io.BytesIO(), [pattern, io.BytesIO()]):
+        with pytest.raises(TypeError, match=r"file_pattern must be a pattern .*, found BytesIO"):
+            Dataset.list_files(wrong)
     with pytest.raises(FileNotFoundError, match="none"):
         list(TFRecordDataset(str(tmp_path / "*.none")))

@@ -117,6 +117,17 @@ def test_a_file_that_does_not_fit_its_description_is_named(numbers):
         tfwire.tfds.open(numbers)["test"][0]
 
 
+@pytest.mark.parametrize(
+    ("wrong", "found"),
+    [(None, "NoneType"), (3, "int"), (["a"], "list"), (b"a", "bytes"), ("", "an empty string")],
+)
+def test_a_folder_of_another_type_is_refused(wrong, found):
+    with pytest.raises(
+        (TypeError, ValueError), match=f"folder must be a path or URL, found {found}"
+    ):
+        tfwire.tfds.open(wrong)
+
+
 def test_features_are_chosen_and_left_encoded(folder):
     data = tfwire.tfds.open(folder, columns=["image"], decoders={"image": SkipDecoding()})
     example = data["train"][0]

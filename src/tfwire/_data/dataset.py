@@ -27,7 +27,7 @@ from tfwire._data.stages import Stage
 from tfwire._data.structure import map_structure
 from tfwire._records.files.compression import either_word
 from tfwire._records.files.find_files import input_paths, matching_names
-from tfwire._records.files.paths import split_paths
+from tfwire._records.files.paths import is_path, split_paths
 from tfwire._records.files.urls import with_storage_options
 from tfwire._records.reading.options import make_options
 
@@ -260,8 +260,9 @@ class Dataset(Transformations[Element]):
         """The names of the files that match a pattern, as bytes.
 
         Args:
-            file_pattern: A pattern of ``glob``, also in a URL, or several. All that matches is
-                listed, but for the indexes (``.tfwindex``) of files that match.
+            file_pattern: A pattern of ``glob``, also in a URL, or a set of shards, as "train@64",
+                or several. All that matches is listed, but for the indexes (``.tfwindex``) of files
+                that match.
             shuffle: Use a new random order in every pass, the default as in TensorFlow. False
                 sorts the names.
             seed: As for :meth:`shuffle`.
@@ -283,6 +284,9 @@ class Dataset(Transformations[Element]):
             with_storage_options(pattern, storage_options)
             for pattern in split_paths(file_pattern, "file_pattern")
         ]
+        for pattern in patterns:
+            if not is_path(pattern):
+                raise wrong_type("file_pattern", pattern, "a pattern or several")
         names = matching_names(patterns)
         if not names:
             raise ValueError(f"no files match {file_pattern!r}")

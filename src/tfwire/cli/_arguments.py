@@ -38,6 +38,7 @@ _FLAGS = {
     "compression_type is none": "--compression is none",
     "readers detect others with compression_type='auto'": "--compression auto detects others",
 }
+_ONE_FILE = re.compile(r"\bpath (must be one file, .*);.*")  # and what takes several
 OUTPUT_COMPRESSIONS: dict[str, Compression] = {"none": "", "gzip": "GZIP", "zlib": "ZLIB"}
 INPUT_COMPRESSIONS: dict[str, DetectedCompression] = {"auto": "auto", **OUTPUT_COMPRESSIONS}
 
@@ -262,7 +263,7 @@ def as_flags(text: str) -> str:
     """A message of the library with the flags of the command in place of Python's arguments."""
     for argument, flag in _FLAGS.items():
         text = text.replace(argument, flag)
-    return text
+    return _ONE_FILE.sub(r"FILE \1", text)
 
 
 def complain_of_damage(
@@ -459,9 +460,10 @@ def choose_compression(
             f"{show_path(options.output)}: the name says {said}, and --output-compression {asked}"
         )
     if asked is None and said not in ("none", *compressions):
+        remedy = "choose a name in .gz" if "gzip" in compressions else "choose another name"
         raise UsageError(
             f"{show_path(options.output)}: the name says {said}, and such files are not compressed "
-            "by it as a whole; choose another name"
+            f"by it as a whole; {remedy}"
         )
     if asked is None:
         options.output_compression = default if said == "none" else said

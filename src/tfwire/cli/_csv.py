@@ -122,10 +122,13 @@ def _checked_lines(text: Iterable[str], encoding: str) -> Iterator[str]:
                 line.encode()
             elif number == 1 and 3 * line.count("\0") > len(line):
                 raise ValueError("line 1: UTF-16 without a mark; give --encoding utf-16-le")
-            yield line
+            yield line.removeprefix("\ufeff") if number == 1 else line  # left by utf-16-le
     except UnicodeEncodeError:
         raise ValueError(f"line {number}: {_wrong_bytes(line, encoding)}") from None
-    except UnicodeError:  # at the end
+    except UnicodeError as error:  # at the end, or at the beginning
+        if "BOM" in str(error):
+            expected = f"{encoding} begins with a mark, found none"
+            raise ValueError(f"line 1: {expected}; give --encoding {encoding}-le") from None
         raise ValueError(f"after line {number}: {_wrong_bytes('', encoding)}") from None
 
 

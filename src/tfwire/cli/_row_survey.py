@@ -23,7 +23,9 @@ Place = tuple[str, int]
 """A file, and the number of a row in it."""
 
 NON_FINITE = {"NaN": math.nan, "Infinity": math.inf, "-Infinity": -math.inf}
-_WORDS = {word.encode() for word in NON_FINITE}
+_WORDS = {word.encode(): number for word, number in NON_FINITE.items()}
+# As numpy and pandas write them.
+_CELL_WORDS = {**_WORDS, b"nan": math.nan, b"inf": math.inf, b"-inf": -math.inf}
 _INTEGER_CELL = re.compile(rb"0|-?[1-9][0-9]{0,18}")
 _NUMBER_CELL = re.compile(rb"-?(0|[1-9][0-9]*)(\.[0-9]*)?([eE][+-]?[0-9]+)?")
 _LONGEST_NUMBER = 40  # characters
@@ -108,8 +110,8 @@ def _list_in_text(text: bytes) -> RowValue:
 def _number(text: bytes, large: bool = False) -> Any:
     """The number in a text; the text if there is none, or an integer with more digits than int64
     has, unless that is wanted."""
-    if text in _WORDS:
-        return NON_FINITE[text.decode()]
+    if text in _CELL_WORDS:
+        return _CELL_WORDS[text]
     if len(text) <= _LONGEST_NUMBER and _NUMBER_CELL.fullmatch(text):
         if _INTEGER_CELL.fullmatch(text):
             return int(text)
@@ -189,7 +191,7 @@ class _ColumnStatistics:
             found = type(number) is not bytes
             self.numbers &= found and _is_in_range(number)
             self.integers &= type(number) is int
-            if found and item not in _WORDS:
+            if found and item not in _CELL_WORDS:
                 self.some_number = True
                 self.rounded = self.rounded or _is_rounded(number)
 

@@ -35,15 +35,16 @@ class FileFormat(NamedTuple):
     is_table: bool = False
 
 
+_PLAIN_OR_GZIP = ("none", "gzip")
 FORMATS = {
     "tfrecord": FileFormat(
         ("tfrecord", "tfrecords", "tfrec", "tfr", "record"), ("none", "gzip", "zlib")
     ),
     "parquet": FileFormat(("parquet", "pq"), ("snappy", "none", "gzip", "zstd", "lz4"), True),
     "arrow": FileFormat(("arrow", "feather", "ipc"), ("none", "zstd", "lz4"), True),
-    "jsonl": FileFormat(("jsonl", "ndjson"), ("none", "gzip")),
-    "csv": FileFormat(("csv", "tsv"), ("none", "gzip")),
-    "tar": FileFormat(("tar",), ("none", "gzip")),
+    "jsonl": FileFormat(("jsonl", "ndjson"), _PLAIN_OR_GZIP),
+    "csv": FileFormat(("csv", "tsv"), _PLAIN_OR_GZIP),
+    "tar": FileFormat(("tar",), _PLAIN_OR_GZIP),
 }
 
 
@@ -192,8 +193,8 @@ def _add_output(parser: argparse.ArgumentParser) -> None:
         parser,
         "--output-compression",
         choices=list(every),
-        help="compression of the output (default: as its name says, .gz or .zlib; else snappy for "
-        "Parquet, none for others)",
+        help="compression of the output (default: as its name says, .gz or, of TFRecord files, "
+        ".zlib; else snappy for Parquet, none for others)",
     )
     group = parser.add_mutually_exclusive_group()
     _arguments.add_shared(group, "--shards", help="write N files in turn, a row each")
@@ -307,11 +308,14 @@ def _check_options(options: argparse.Namespace) -> None:
 def _check_input(name: str, source: str) -> None:
     """Checks that a file can be read, twice."""
     from tfwire._interface.files import is_url
+    from tfwire._interface.new_files import split_name
 
     if source == "tfrecord" and is_url(name):
         return
     if name == "-":
         raise UsageError("- (standard input) cannot be read twice; give files")
+    if FORMATS[source].compressions == _PLAIN_OR_GZIP and split_name(name)[1] == "ZLIB":
+        raise ValueError(f"{name}: zlib is read of TFRecord files; compress {source} by gzip")
     if not stat.S_ISREG(os.stat(name).st_mode):
         raise OSError(errno.EINVAL, "is not a regular file, which can be read twice", name)
 

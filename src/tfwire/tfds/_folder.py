@@ -79,10 +79,12 @@ class PreparedFolder:
     """The folder, local or at a URL."""
 
     def __init__(self, folder: Any, storage_options: Mapping[str, Any] | None) -> None:
-        given = os.fspath(folder)
+        given = os.fspath(folder) if isinstance(folder, os.PathLike) else folder
         if not isinstance(given, str):
             raise TypeError(f"folder must be a path or URL, found {type(folder).__name__}")
-        self.folder: str = given.rstrip("/") or "/"
+        if not given:
+            raise ValueError("folder must be a path or URL, found an empty string")
+        self.folder: str = os.path.expanduser(given).rstrip("/") or "/"
         self.storage_options: dict[str, Any] = dict(storage_options or {})
         self.is_remote: bool = is_url(self.folder)
         if not self.is_remote:

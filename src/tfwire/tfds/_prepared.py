@@ -139,7 +139,7 @@ def open(
         >>> [int(label) for label in data["train"].columns()["label"]]
         [1, 0, 0, 1]
     """
-    place = prepared(PreparedFolder(os.path.expanduser(folder), storage_options))
+    place = prepared(PreparedFolder(folder, storage_options))
     info = place.read_json(INFO) or {}
     file_format = str(info.get("fileFormat") or "tfrecord").lower()
     if file_format not in ("tfrecord", "file_format_unspecified"):

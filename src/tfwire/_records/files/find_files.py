@@ -154,12 +154,14 @@ def find_files(path: Any, asks: bool = False) -> list[Any]:
 
 def matching_names(patterns: Iterable[Any]) -> list[str]:
     """What matches patterns of ``Dataset.list_files``, sorted: as in TensorFlow, all that is
-    local, but for indexes."""
+    local, but for indexes; of a set, its shards."""
     names: set[str] = set()
     for pattern in patterns:
         with suppress(FileNotFoundError):
             is_object = isinstance(pattern, ObjectPath)
-            found = find_files(pattern) if is_object else glob.glob(os.fsdecode(pattern))
+            found = [] if is_object else glob.glob(os.fsdecode(pattern))
+            if is_object or as_pattern(os.fsdecode(pattern))[1]:
+                found = found or find_files(pattern)
             names.update(map(str, found))
     return sorted(without_indexes(list(names)))
 
