@@ -100,6 +100,16 @@ def test_bytes_are_base64(folder):
     assert "row 0: 'image': expected base64" in refused("a.jsonl", "-o", "c.tfrecord", *names)
 
 
+@pytest.mark.parametrize("form", [[], ["--examples"]])
+def test_context_and_lists_may_have_one_name(folder, form):
+    rows = [({"w": 1}, {"w": [[1.5], []], "w (feature list)": [["a"]]}), ({}, {"w": []})]
+    tfw.write_records("a.tfrecord", [tfw.encode_sequence_example(*row) for row in rows])
+    assert run("a.tfrecord", "-o", "a.jsonl", *form)["lost"] == []
+    run("a.jsonl", "-o", "b.tfrecord")
+    found, expected = (list(tfw.read_records(name)) for name in ("b.tfrecord", "a.tfrecord"))
+    assert read(found) == read(expected)
+
+
 def test_a_schema_says_the_kinds_of_steps(folder):
     (folder / "a.jsonl").write_text('{"feature_lists": {"w": [["NaN"], []]}}\n')
     (folder / "schema.pbtxt").write_text(
@@ -128,7 +138,12 @@ def test_a_schema_says_the_kinds_of_steps(folder):
         ({"feature_lists": {"w": [[{}]]}}, "'w': expected .*found an object"),
         ({"context": {"n": {}}, "feature_lists": {"w": []}}, "'n': expected .*found an object"),
         ({"feature_lists": {"w": [[1], ["a"]]}}, "'w' is of several kinds"),
-        ({"context": {"w": 1}, "feature_lists": {"w": [[1]]}}, "'w' is in the context and among"),
+        ({"context": {"n": 1}}, "line 1: 'feature_lists': missing beside 'context'; give {} for"),
+        ({"context": {"n": 1}, "feature_lists": "x"}, "'feature_lists': expected .*found a string"),
+        ({"context": {}, "featureLists": []}, "'featureLists': expected an object, found a list"),
+        ({"context": 0, "feature_lists": {}}, "'context': expected an object, found a number"),
+        ({"context": {}, "feature_lists": {}, "id": 1}, "'id': unexpected beside 'context' and"),
+        ({"feature_lists": {}, "featureLists": {}}, "'featureLists': unexpected beside 'context'"),
         ({"featureLists": {"feature": {}}}, "expected an object with 'featureList' alone"),
         ({"featureLists": {"featureList": {"w": {"feature": 3}}}}, "'feature': expected a list"),
         ({"featureLists": {"featureList": {"w": {"feature": [3]}}}}, "must be an object"),

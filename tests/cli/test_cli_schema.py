@@ -99,7 +99,7 @@ def test_kinds_that_disagree_are_reported():
     assert b"tfwire schema: in and 1 more file: feature 'a' is of several kinds" in result.stderr
 
 
-def test_feature_lists_are_code_but_no_schema_file():
+def test_feature_lists_are_code_and_a_schema_of_tfx():
     message = tfw.encode_sequence_example({"id": 7}, {"frames": [[1, 2], [3, 4]]})
     tfw.write_records("sequences", [message])
     code = tfwire_main("schema", "sequences").stdout.decode()
@@ -109,7 +109,11 @@ def test_feature_lists_are_code_but_no_schema_file():
     assert {"frames"} == set(names["sequence_features"])
     result = tfwire_main("schema", "sequences", "--format", "json")
     assert (1, b"") == (result.returncode, result.stdout)
-    assert b"feature lists have no place in a schema file" in result.stderr
+    assert b"feature lists have no place in a features.json" in result.stderr
+    assert 0 == tfwire_main("schema", "sequences", "-o", "s.pbtxt").returncode
+    schema = tfw.infer_schema("sequences")
+    found = tfw.read_schema("s.pbtxt")
+    assert (schema, schema.sequence_features) == (found, found.sequence_features)
 
 
 def test_keys_control_no_terminal():

@@ -19,6 +19,7 @@ import tfwire as tfw
 from helpers import layouts
 from helpers.command import output_of_python, tfwire_main
 from helpers.reading import damage
+from tfwire.arrow import open_reader
 
 ENDINGS = ["parquet", "arrow"]
 
@@ -102,7 +103,9 @@ def test_tables_become_records_and_losses_are_named(ending: str) -> None:
     first, second = map(tfw.decode_example, tfw.read_records("a.tfrecord"))
     assert ([1, 2], [b"a"], [1]) == (list(first["pairs"]), first["word"], list(first["flag"]))
     assert {"wide", "pairs"} == set(second)
-    assert "'pairs': expected numbers, strings" in refused(f"a.{ending}", "-o", "a.csv")
+    said = refused(f"a.{ending}", "-o", "a.csv")
+    assert f"a.{ending}: 'pairs': expected numbers, strings" in said
+    assert "; go by a .tfrecord file, for which --schema says" in said
 
 
 NESTED = """
@@ -118,7 +121,9 @@ def test_a_schema_says_how_lists_in_lists_are_written(ending: str) -> None:
     pq.write_table(table, "a.parquet")
     pa.feather.write_feather(table, "a.arrow")
     said = refused(f"a.{ending}", "-o", "a.tfrecord")
-    assert "'deep': lists in lists, whose lengths no feature holds; give --schema" in said
+    assert (
+        f"a.{ending}: 'deep': lists in lists, whose lengths no feature holds; give --schema" in said
+    )
     assert not os.path.exists("a.tfrecord")
     Path("a.pbtxt").write_text(NESTED)
     assert [] == run(f"a.{ending}", "-o", "a.tfrecord", "--schema", "a.pbtxt")["lost"]
@@ -128,6 +133,12 @@ def test_a_schema_says_how_lists_in_lists_are_written(ending: str) -> None:
     assert [[[1], [2, 3]], [[], []]] == steps
     run("a.tfrecord", "-o", f"b.{ending}")
     assert table.to_pylist() == read(f"b.{ending}").to_pylist()
+    Path("a.pbtxt").write_text(NESTED.replace("deep", "depe"))
+    said = refused(f"a.{ending}", "-o", "c.tfrecord", "--schema", "a.pbtxt")
+    assert f"a.{ending}: 'deep': lists in lists" in said
+    pq.write_table(table.select(["n"]), "n.parquet")
+    lost = run("n.parquet", "-o", "c.tfrecord", "--schema", "a.pbtxt")["lost"]
+    assert ["'depe': the schema names it, and there is no such column"] == lost
 
 
 STEPS = [
@@ -147,6 +158,64 @@ def test_sequences_come_back(ending: str) -> None:
     with tfw.TFRecordWriter("c.tfrecord") as writer:
         writer.write_columns(read(f"a.{ending}"))
     assert Path("b.tfrecord").read_bytes() == Path("c.tfrecord").read_bytes()
+
+
+@pytest.mark.parametrize("ending", ENDINGS)
+def test_sequences_in_tables_become_json_lines(ending: str) -> None:
+    flat = ({"n": 3}, {"w": [[4], [5]]})  # w is a list column: its metadata says that it is steps
+    for rows in (STEPS, [flat]):
+        tfw.write_records("a.tfrecord", [tfw.encode_sequence_example(*row) for row in rows])
+        run("a.tfrecord", "-o", "a.jsonl", "--force")
+        run("a.tfrecord", "-o", f"a.{ending}", "--force")
+        assert [] == run(f"a.{ending}", "-o", "b.jsonl", "--force")["lost"]
+        run("b.jsonl", "-o", "b.tfrecord", "--force")
+        assert plain_sequences("a.tfrecord") == plain_sequences("b.tfrecord")
+        said = refused(f"a.{ending}", "-o", "a.csv")
+        assert f"a.{ending}: record 0: a SequenceExample can be converted to JSON lines" in said
+
+
+@pytest.mark.parametrize("ending", ENDINGS)
+@pytest.mark.parametrize("other", ["jsonl", "csv", "tar"])
+def test_ragged_features_in_tables_become_rows_of_their_parts(ending: str, other: str) -> None:
+    ragged = tfw.RaggedFeature
+    spec = {"x": ragged("int64", "v", [ragged.RowLengths("lengths")])}
+    with tfw.TFRecordWriter("a.tfrecord") as writer:
+        writer.write_columns({"x": [[[1, 2], [], [3]], [[4]]]}, features=spec)
+    table = pa.table(open_reader("a.tfrecord", spec))
+    table = table.append_column("wide", [[0.1, 2.0]])
+    pq.write_table(table, "a.parquet")
+    pa.feather.write_feather(table, "a.arrow")
+    assert "'wide': double is rounded to float" in run(f"a.{ending}", "-o", f"b.{other}")["lost"]
+    run("a.tfrecord", "-o", f"c.{other}")
+    if other == "jsonl":
+        found = [json.loads(line) for line in Path("b.jsonl").read_text().splitlines()]
+        assert found[0] == {"lengths": [2, 0, 1], "v": [1, 2, 3], "wide": 0.1}
+
+
+@pytest.mark.parametrize("ending", ENDINGS)
+def test_errors_of_metadata_are_in_the_words_of_the_command(ending: str) -> None:
+    wrong = {b"tfwire:feature": b'{"key": "x", "feature": "RaggedFeature", "zz": 1}'}
+    x = pa.field("x", pa.list_(pa.list_(pa.int64())), metadata=wrong)
+    table = pa.table([[[[1]]]], schema=pa.schema([x]))
+    pq.write_table(table, "a.parquet")
+    pa.feather.write_feather(table, "a.arrow")
+    for target in ("a.tfrecord", "a.jsonl"):
+        said = refused(f"a.{ending}", "-o", target)
+        assert f"a.{ending}: column 'x': its metadata tfwire:feature is no specification: " in said
+        assert "expected the arguments of a RaggedFeature: dtype, " in said
+        assert said.endswith("; give --schema, to write a .tfrecord file\n")
+
+
+def test_a_table_has_one_column_of_a_name() -> None:
+    tfw.write_records("a.tfrecord", [tfw.encode_sequence_example({"w": 1}, {"w": [[1], []]})])
+    said = refused("a.tfrecord", "-o", "a.parquet")
+    assert "a.tfrecord: 'w' is in the context and among the feature lists, which" in said
+    assert "--schema" in said
+    Path("a.pbtxt").write_text(NESTED.replace("deep", "w"))
+    assert ["'w': not in the schema, left out"] == run(
+        "a.tfrecord", "-o", "a.parquet", "--schema", "a.pbtxt"
+    )["lost"]
+    assert [{"w": [[1], []]}] == read("a.parquet").to_pylist()
 
 
 def plain_sequences(path: str) -> list[Any]:

@@ -142,10 +142,30 @@ def test_what_a_file_cannot_hold_is_refused(tmp_path, feature, name, reason):
     assert not (tmp_path / name).exists()
 
 
-def test_feature_lists_are_refused(tmp_path):
-    schema = tfw.InferredSchema({}, {"words": tfw.VarLenFeature(tfw.string)})
-    with pytest.raises(ValueError, match="feature lists"):
+@pytest.mark.parametrize("context", [{}, {"id": tfw.FixedLenFeature([], tfw.int64)}])
+def test_feature_lists_are_read_as_they_were_written(tmp_path, context):
+    lists = {
+        "words": tfw.VarLenFeature(tfw.string),
+        "frames": STEPS([64], tfw.float32, allow_missing=True),
+        "all": STEPS([], tfw.int64),
+    }
+    write_schema(tfw.InferredSchema(context, lists), tmp_path / "s")
+    found = read_schema(tmp_path / "s")
+    assert (context, lists) == (found, found.sequence_features)
+
+
+@pytest.mark.parametrize(
+    "feature", [tfw.RaggedFeature(tfw.int64), tfw.FixedLenFeature([], tfw.int64)]
+)
+def test_feature_lists_that_a_file_cannot_hold_are_refused(tmp_path, feature):
+    schema = tfw.InferredSchema({}, {"a": feature})
+    with pytest.raises(ValueError, match=r"'a': a \w+Feature among the feature lists has no count"):
         write_schema(schema, tmp_path / "s")
+    with pytest.raises(ValueError, match=r"no place in a features\.json; write a schema"):
+        write_schema(schema, tmp_path / "s.json")
+    with pytest.raises(ValueError, match="feature '##SEQUENCE##': this name has no counterpart"):
+        write_schema({"##SEQUENCE##": tfw.VarLenFeature(tfw.int64)}, tmp_path / "s")
+    assert not list(tmp_path.iterdir())
 
 
 @pytest.mark.parametrize(

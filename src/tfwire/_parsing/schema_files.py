@@ -95,13 +95,14 @@ def write_schema(features: Mapping[str, AnyFeature], path: AnyPath) -> None:
 
     Args:
         features: Specifications by key, tfwire's or TensorFlow's, or an InferredSchema.
-        path: A name ending in ``.json`` gives a TFDS features.json, any other a schema.pbtxt.
+        path: A name ending in ``.json`` gives a TFDS features.json, any other a schema.pbtxt, where
+            the feature lists of an InferredSchema are within ``##SEQUENCE##``.
 
     Raises:
         TypeError: ``features`` is not a dict with keys of type str, or ``path`` is not a path.
         ValueError: There are no features, or a specification that the file cannot hold: a default
-            value, a RaggedFeature, feature lists; a FixedLenSequenceFeature in a schema.pbtxt, a
-            SparseFeature in a features.json.
+            value, a RaggedFeature; in a schema.pbtxt a FixedLenSequenceFeature that is no feature
+            list, in a features.json a SparseFeature and feature lists.
         OSError: The file cannot be written; an old file stays as it was.
     """
     path = file_path("path", path)
@@ -112,17 +113,21 @@ def write_schema(features: Mapping[str, AnyFeature], path: AnyPath) -> None:
 def schema_as_text(features: Mapping[str, AnyFeature], as_json: bool) -> str:
     """The content of a features.json or schema.pbtxt; raises as ``write_schema``."""
     check_type("features", features, Mapping, "a dict")
-    if getattr(features, "sequence_features", None):
-        raise ValueError("feature lists have no place in a schema file")
-    if not features:
+    lists = getattr(features, "sequence_features", None) or {}
+    if lists and as_json:
+        raise ValueError("feature lists have no place in a features.json; write a schema.pbtxt")
+    if not (features or lists):
         raise ValueError("features must not be empty")
-    strange = [key for key in features if not isinstance(key, str)]
+    strange = [key for key in [*features, *lists] if not isinstance(key, str)]
     if strange:
         raise TypeError(f"keys of features must be str, found {type(strange[0]).__name__}")
-    known = {key: _prepared(key, feature) for key, feature in sorted(features.items())}
+    known, steps = (
+        {key: _prepared(key, feature) for key, feature in sorted(part.items())}
+        for part in (features, lists)
+    )
     if as_json:
         return json.dumps(to_tfds(known), indent=4, sort_keys=True) + "\n"
-    return to_pbtxt(known)
+    return to_pbtxt(known, steps)
 
 
 def _prepared(key: str, feature: Any) -> Any:

@@ -72,6 +72,7 @@ _Schema = message_classes(
     syntax="proto2",
 )["Schema"]
 _IN_USE = {0, 3, 4}  # UNKNOWN_STAGE, BETA, PRODUCTION
+_STRUCT = 4
 _TYPES = {1: string, 2: int64, 3: float32}
 _TYPE_NUMBERS = {dtype.name: number for number, dtype in _TYPES.items()}
 # TFX puts the features of the feature lists into one with this name.
@@ -171,28 +172,45 @@ def _sparse_feature(sparse: Any, columns: list[Any]) -> SparseFeature:
     )
 
 
-def to_pbtxt(features: Mapping[str, Any]) -> str:
-    """The text of the Schema message of prepared features.
+def to_pbtxt(features: Mapping[str, Any], lists: Mapping[str, Any]) -> str:
+    """The text of the Schema message of prepared features, and of the feature lists.
 
     Raises:
         ValueError: A specification has no counterpart.
     """
     schema = _Schema()
     for key, feature in features.items():
+        if key == _FEATURE_LISTS:
+            raise no_counterpart(key, "this name")
         if isinstance(feature, SparseFeature):
             _add_sparse(schema, key, feature)
             continue
         column = _add_column(schema, key, feature.dtype)
         if isinstance(feature, FixedLenFeature):
-            column.presence.min_fraction = 1
-            column.shape.SetInParent()
-            shape: Any = feature.shape
-            for size in shape:
-                column.shape.dim.add(size=size)
+            _add_shape(column, feature.shape, required=True)
         elif not isinstance(feature, VarLenFeature):
             raise no_counterpart(key, type(feature).__name__)
     _check_names(schema)
+    if lists:
+        _add_lists(schema.feature.add(name=_FEATURE_LISTS, type=_STRUCT).struct_domain, lists)
     return str(text_format.MessageToString(schema))
+
+
+def _add_lists(domain: Any, lists: Mapping[str, Any]) -> None:
+    for key, feature in lists.items():
+        if not isinstance(feature, (VarLenFeature, FixedLenSequenceFeature)):
+            raise no_counterpart(key, f"a {type(feature).__name__} among the feature lists")
+        column = _add_column(domain, key, feature.dtype)
+        if isinstance(feature, FixedLenSequenceFeature):
+            _add_shape(column, feature.shape, required=not feature.allow_missing)
+
+
+def _add_shape(column: Any, shape: Any, required: bool) -> None:
+    if required:
+        column.presence.min_fraction = 1
+    column.shape.SetInParent()
+    for size in shape:
+        column.shape.dim.add(size=size)
 
 
 def _check_names(schema: Any) -> None:

@@ -81,6 +81,7 @@ class Conversion:
         self._schema = schema
         self._csv = _csv.CsvForm.of(options)
         self._complained = False
+        self._path = ""  # of the table that is read
         self._largest_window = 1
         self.losses = Losses()
         self.damaged = False
@@ -166,7 +167,7 @@ class Conversion:
         if self._target == "tfrecord":
             with self._sharded_writer() as writer:
                 for batch in batches:
-                    with _tables.arrow_errors("a column cannot be written"):
+                    with _tables.column_errors(self._path):
                         writer.write_columns(batch, features=self._schema)
             self._note_files(writer.paths or [], writer.num_records)
             return
@@ -191,6 +192,7 @@ class Conversion:
         elif self._schema is not None:
             self.losses.add_left_out(found, features)
         self.losses.add_names(features)
+        _tables.check_names(self._options.files, features)
         reader = open_reader(
             self._options.files,
             features,
@@ -261,7 +263,7 @@ class Conversion:
                     f"{show_path(path)}: its columns are not those of {show_path(paths[0])}"
                 )
         if self._target == "tfrecord":
-            self.losses.lines += _tables.lost_types(schemas[0], self._schema)
+            self.losses.lines += _tables.lost_types(paths[0], schemas[0], self._schema)
         return schemas[0], self._table_batches()
 
     def _table_batches(self) -> Iterator[Any]:
@@ -269,6 +271,7 @@ class Conversion:
         for path in self._options.files:
             total, size = _tables.num_rows(path, self._source), _arguments.file_size(path)
             for batch, done in _tables.table_batches(path, self._source, _BUDGET):
+                self._path = path
                 yield batch
                 self._report(path, size * done // max(1, total or 0) if total else 0)
 
@@ -289,7 +292,7 @@ class Conversion:
         if self._source in ARROW_FORMATS:
             for path in self._options.files:
                 schema = _tables.arrow_schema(path, self._source)
-                self.losses.lines += _tables.lost_in_rows(schema)
+                self.losses.lines += _tables.lost_in_rows(path, schema)
         one_kind = self._source in ("tfrecord", *ARROW_FORMATS)
         survey, of_steps = RowSurvey(one_kind, self._source == "csv"), RowSurvey(one_kind)
         self._begin_pass()
@@ -353,9 +356,9 @@ class Conversion:
 
     def _rows_of_file(self, path: str) -> Iterator[RowAndKinds]:
         if self._source in ARROW_FORMATS:
+            of_records = _tables.is_of_records(_tables.arrow_schema(path, self._source))
             for batch, _ in _tables.table_batches(path, self._source, _BUDGET // 8):
-                for row in _tables.arrow_rows(batch):
-                    yield row, None
+                yield from _sequences.rows_of_batch(path, batch, of_records)
             return
         with _rows.opened(path) as source:
             for found in self._rows_of_text(source, path):

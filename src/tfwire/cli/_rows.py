@@ -124,7 +124,7 @@ def _json_row(
 ) -> RowAndKinds:
     tree = json.loads(line.decode(), object_pairs_hook=_unique)
     if not isinstance(tree, dict):
-        raise ValueError(f"expected an object, found {_json_type(tree)}")
+        raise ValueError(f"expected an object, found {json_type(tree)}")
     if tree.keys() == {"features"} and isinstance(tree["features"], dict):
         row, kinds, _ = decoded_row(decode_example(decode_json_example(line)))
         return row, kinds
@@ -160,7 +160,7 @@ def _json_item(name: str, item: Any) -> int | float | bytes:
     if isinstance(item, float):
         return item
     raise ValueError(
-        f"{quoted(name)}: expected a number, a string or a list of these, found {_json_type(item)}"
+        f"{quoted(name)}: expected a number, a string or a list of these, found {json_type(item)}"
     )
 
 
@@ -172,7 +172,8 @@ _JSON_TYPE_NAMES = {
 }
 
 
-def _json_type(value: Any) -> str:
+def json_type(value: Any) -> str:
+    """What a value of JSON is, in words."""
     return _JSON_TYPE_NAMES.get(type(value), "a number")
 
 

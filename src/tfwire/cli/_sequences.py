@@ -7,10 +7,11 @@ A step that is null is a Feature without a kind.
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 from tfwire import (
+    RaggedFeature,
     VarLenFeature,
     decode_example,
     decode_json_example,
@@ -20,10 +21,11 @@ from tfwire import (
     train,
 )
 from tfwire._interface.messages import quoted, show_path
-from tfwire.cli import _rows
+from tfwire.cli import _rows, _tables
 from tfwire.cli._row_survey import Place, RowColumn, RowSurvey, RowValue
 from tfwire.cli._rows import Encoder, Row, RowAndKinds
 
+_LISTS = ("feature_lists", "featureLists")  # of plain JSON, and of protobuf's
 _TARGETS = ("tfrecord", "jsonl")
 _DTYPE_OF_KIND = {"int64": "int64", "float": "float32", "float32": "float32", "bytes": "string"}
 
@@ -71,6 +73,26 @@ def _with_lists(context: Row, decoded: Mapping[str, Sequence[Any]]) -> SequenceR
         lists[name] = [_as_list(found.get(number)) for number in numbers]
         kinds[name] = [known.get(number) for number in numbers]
     return SequenceRow(context, lists, kinds)
+
+
+def rows_of_batch(path: str, batch: Any, of_records: bool) -> Iterator[RowAndKinds]:
+    """The rows of a record batch of a file.
+
+    Args:
+        path: The file.
+        batch: The batch.
+        of_records: As ``_tables.is_of_records`` says of it: rows are those of the records that its
+            metadata makes of it.
+    """
+    with _tables.column_errors(path):
+        if not of_records:
+            for row in _tables.arrow_rows(batch):
+                yield row, None
+            return
+        records = encode_columns(batch)
+    for record in records:
+        row, kinds, _ = record_row(record)
+        yield row, kinds
 
 
 def _as_list(value: Any) -> Any:
@@ -146,14 +168,15 @@ def json_sequence(tree: dict[str, Any]) -> RowAndKinds | None:
     Raises:
         ValueError: It has steps that are no steps, or another row has some.
     """
-    names = tree.keys() - {"context"}
-    context, name = tree.get("context") or {}, next(iter(names), "")
-    lists = tree.get(name)
-    if len(names) == 1 and isinstance(lists, dict) and isinstance(context, dict):
-        if name == "featureLists":
-            return _from_protobuf(context, lists)
-        if name == "feature_lists":
-            return _from_plain(context, lists)
+    if any(isinstance(tree.get(name), dict) for name in ("context", *_LISTS)):  # no value of a row
+        name = next((name for name in _LISTS if name in tree), _LISTS[0])
+        other = next((key for key in tree if key not in ("context", name)), None)
+        if other is not None:
+            raise ValueError(f"{quoted(other)}: unexpected beside 'context' and {quoted(name)}")
+        if name not in tree:
+            raise ValueError(f"{quoted(name)}: missing beside 'context'; give {{}} for none")
+        context, lists = (_object(tree, key) for key in ("context", name))
+        return (_from_plain if name == _LISTS[0] else _from_protobuf)(context, lists)
     for key, value in tree.items():
         if isinstance(value, list) and any(isinstance(item, list) for item in value):
             raise ValueError(
@@ -161,6 +184,15 @@ def json_sequence(tree: dict[str, Any]) -> RowAndKinds | None:
                 '{"context": {...}, "feature_lists": {...}}'
             )
     return None
+
+
+def _object(tree: dict[str, Any], key: str) -> dict[str, Any]:
+    found = tree.get(key)
+    if found is None and key == "context":
+        return {}
+    if not isinstance(found, dict):
+        raise ValueError(f"{quoted(key)}: expected an object, found {_rows.json_type(found)}")
+    return found
 
 
 def _from_plain(context: dict[str, Any], lists: dict[str, Any]) -> RowAndKinds:
@@ -252,15 +284,17 @@ def columns_of_rows(
 ) -> tuple[dict[str, list[Any]], Any]:
     """Typed rows as columns, and the specifications by which they are written."""
     table: dict[str, list[Any]] = {}
+    context: dict[str, Any] = {}
+    lists: dict[str, Any] = {}
     for column in columns:
         table[column.name] = [row.get(column.name) for row in rows]
+        context[column.name] = VarLenFeature(_DTYPE_OF_KIND[column.kind])
+    every = [row.lists if isinstance(row, SequenceRow) else {} for row in rows]
     for column in steps:
-        if column.name in table:
-            raise ValueError(f"{quoted(column.name)} is in the context and among the feature lists")
-        lists = [row.lists if isinstance(row, SequenceRow) else {} for row in rows]
-        table[column.name] = [found.get(column.name) for found in lists]
-    return table, (_features(columns), _features(steps))
-
-
-def _features(columns: Sequence[RowColumn]) -> dict[str, Any]:
-    return {column.name: VarLenFeature(_DTYPE_OF_KIND[column.kind]) for column in columns}
+        name, dtype = column.name, _DTYPE_OF_KIND[column.kind]
+        while name in table:  # which has one column of a name, context included
+            name += " (feature list)"
+        is_own = name == column.name
+        lists[name] = VarLenFeature(dtype) if is_own else RaggedFeature(dtype, column.name)
+        table[name] = [found.get(column.name) for found in every]
+    return table, (context, lists)

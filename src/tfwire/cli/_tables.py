@@ -11,6 +11,7 @@ from tfwire._interface.messages import quoted, show_path
 from tfwire.cli._row_survey import RowColumn
 from tfwire.cli._rows import Row
 
+_METADATA_KEY = b"tfwire:feature"
 _MAX_ROWS = 65536
 _PARQUET_READ_SIZE = 1 << 20  # bytes of a Parquet file read at a time
 
@@ -27,6 +28,17 @@ def arrow_errors(path: str) -> Iterator[None]:
     except (_arrow().ArrowException, TypeError, OverflowError) as error:
         text = str(error).split("\n")[0]
         raise ValueError(f"{show_path(path)}: {text}") from None
+
+
+@contextmanager
+def column_errors(path: str) -> Iterator[None]:
+    """Makes errors of columns those of a file, in the words of the command."""
+    try:
+        yield
+    except (_arrow().ArrowException, TypeError, ValueError, OverflowError) as error:
+        text, advice, _ = str(error).split("\n")[0].partition("; give features")
+        advice = advice and "; give --schema, to write a .tfrecord file"
+        raise ValueError(f"{show_path(path)}: {text}{advice}") from None
 
 
 # ---- Reading ------------------------------------------------------------------------------------
@@ -113,10 +125,39 @@ def _row_item(name: str, item: Any) -> Any:
     return int(item) if isinstance(item, bool) else item
 
 
-def lost_types(schema: Any, features: Any) -> Iterator[str]:
+def check_names(paths: Sequence[str], features: Any) -> None:
+    """Refuses features and feature lists of one name, which would be two columns.
+
+    Raises:
+        ValueError: There are some.
+    """
+    both = set(features) & set(getattr(features, "sequence_features", ()))
+    if both:
+        where = show_path(paths[0]) if len(paths) == 1 else f"the {len(paths)} files"
+        raise ValueError(
+            f"{where}: {quoted(min(both))} is in the context and among the feature lists, which "
+            "would be two columns of one name; give --schema with a file that has one of them, or "
+            "convert to JSON lines"
+        )
+
+
+def is_of_records(schema: Any) -> bool:
+    """Whether the columns of a table are more than rows hold, ragged features or feature lists, and
+    its metadata says how they become records."""
+    return any(map(_is_of_records, schema))
+
+
+def _is_of_records(field: Any) -> bool:
+    text = (field.metadata or {}).get(_METADATA_KEY)
+    lists, _ = _lists_of(_arrow("pyarrow.types"), field.type)
+    return text is not None and (len(lists) > 1 or b'"feature_lists"' in text)
+
+
+def lost_types(path: str, schema: Any, features: Any) -> Iterator[str]:
     """What a TFRecord file does not hold of a schema.
 
     Args:
+        path: The first of the tables.
         schema: Of the tables.
         features: The InferredSchema that is given; None: none.
 
@@ -125,16 +166,19 @@ def lost_types(schema: Any, features: Any) -> Iterator[str]:
     """
     types = _arrow("pyarrow.types")
     known = set() if features is None else {*features, *features.sequence_features}
+    if not known.issuperset(schema.names):
+        for name in sorted(known.difference(schema.names)):
+            yield f"{quoted(name)}: the schema names it, and there is no such column"
     for field in schema:
         lists, item = _lists_of(types, field.type)
         is_known = field.name in known or (
-            features is None and b"tfwire:feature" in (field.metadata or {})
+            features is None and _METADATA_KEY in (field.metadata or {})
         )
         if not is_known and not all(map(types.is_fixed_size_list, lists[1:])):
             raise ValueError(
-                f"{quoted(field.name)}: lists in lists, whose lengths no feature holds; give "
-                "--schema with a file that says how they are written: a features.json with "
-                "sequences in it, or a schema.pbtxt with feature lists"
+                f"{show_path(path)}: {quoted(field.name)}: lists in lists, whose lengths no "
+                "feature holds; give --schema with a file that says how they are written: a "
+                "features.json with sequences in it, or a schema.pbtxt with feature lists"
             )
         if not is_known and len(lists) > 1:
             yield f"{quoted(field.name)}: lists of one shape are flattened"
@@ -144,8 +188,8 @@ def lost_types(schema: Any, features: Any) -> Iterator[str]:
             yield f"{quoted(field.name)}: bool becomes int64"
 
 
-def lost_in_rows(schema: Any) -> Iterator[str]:
-    """What rows do not hold of a schema.
+def lost_in_rows(path: str, schema: Any) -> Iterator[str]:
+    """What rows do not hold of the schema of a file.
 
     Raises:
         ValueError: A type that rows cannot have.
@@ -153,13 +197,16 @@ def lost_in_rows(schema: Any) -> Iterator[str]:
     types = _arrow("pyarrow.types")
     for field in schema:
         lists, item = _lists_of(types, field.type)
-        if len(lists) > 1 or not _is_plain(types, item):
+        if (len(lists) > 1 and not _is_of_records(field)) or not _is_plain(types, item):
+            advice = "; go by a .tfrecord file, for which --schema says how these are written"
             raise ValueError(
-                f"{quoted(field.name)}: expected numbers, strings or lists of these, "
-                f"found {field.type}"
+                f"{show_path(path)}: {quoted(field.name)}: expected numbers, strings or lists of "
+                f"these, found {field.type}{advice if len(lists) > 1 else ''}"
             )
         if types.is_boolean(item):
             yield f"{quoted(field.name)}: bool becomes int64"
+    if is_of_records(schema):
+        yield from lost_types(path, schema, None)
 
 
 def _lists_of(types: Any, kind: Any) -> tuple[list[Any], Any]:
