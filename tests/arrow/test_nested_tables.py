@@ -160,6 +160,9 @@ WRONG = {
     "another dtype": {**GOOD, "dtype": "float64"},
     "a dtype that is no text": {**GOOD, "dtype": {}},
     "another partition": {**GOOD, "partitions": [["mro", "s"]]},
+    "a partition of a list": {**GOOD, "partitions": [[["RowSplits"], "s"]]},
+    "a key of half a character": {**GOOD, "key": "\ud800"},
+    "keys that are no texts": {"key": "x", "feature": "SparseFeature", "index_key": [["i"]]},
     "a partition alone": {**GOOD, "partitions": [["RowSplits"]]},
     "a partition of a number": {**GOOD, "partitions": [["RowSplits", 1]]},
     "no partitions": {**GOOD, "partitions": "RowSplits"},
@@ -184,7 +187,7 @@ def test_metadata_is_not_trusted(text):
     assert tfw.decode_examples(good)[0]["s"].tolist() == [0, 1, 3]
     with pytest.raises(ValueError, match=r"^column 'x': its metadata .*features=") as caught:
         tfw.encode_columns(described(format, values, text))
-    pythons = r"__|unpack|unexpected|positional|attribute|codec|line 1|'key'"
+    pythons = r"__|unpack|unhashable|unexpected|positional|attribute|codec|line 1|'key'"
     assert not re.search(pythons, str(caught.value))
     spec = {"x": RAGGED("int64", None, [RAGGED.RowSplits("s")])}
     assert tfw.encode_columns(described(format, values, text), features=spec) == good

@@ -138,6 +138,7 @@ def _described(text: bytes) -> tuple[str, Any, bool]:
         raise ValueError(f"expected at most {_MOST_METADATA} bytes, found {len(text)}")
     try:
         fields = json.loads(text)
+        key_bytes(json.dumps(fields, ensure_ascii=False))  # JSON may name half of a character
     except (ValueError, RecursionError):
         raise ValueError("expected JSON") from None
     if not isinstance(fields, dict):
@@ -151,6 +152,10 @@ def _described(text: bytes) -> tuple[str, Any, bool]:
         raise ValueError(f"expected one of {', '.join(FEATURE_CLASSES)}")
     if "partitions" in fields:
         fields["partitions"] = [_partition(each) for each in _list_of(fields["partitions"])]
+    index_key = fields.get("index_key")
+    keys = [fields.get("value_key"), *(index_key if isinstance(index_key, list) else [index_key])]
+    if not all(each is None or isinstance(each, str) for each in keys):
+        raise TypeError("expected texts as keys")
     try:
         feature = cls(**fields)
     except (TypeError, ValueError, AttributeError):
@@ -161,7 +166,7 @@ def _described(text: bytes) -> tuple[str, Any, bool]:
 
 def _partition(each: Any) -> Any:
     kind, value = each if isinstance(each, list) and len(each) == 2 else (None, None)
-    if kind not in PARTITION_CLASSES:
+    if not isinstance(kind, str) or kind not in PARTITION_CLASSES:
         raise ValueError(f"expected pairs of {', '.join(PARTITION_CLASSES)} and a key or a length")
     if not isinstance(value, int if kind == "UniformRowLength" else str):
         raise TypeError("expected the key or the length of a partition")
