@@ -157,7 +157,13 @@ def test_loops_of_links_are_no_folders_below(tmp_path, monkeypatch):
     both = [b"a/b/part", b"part"]
     for asked in ("**", "**/part", "./**", "**/**/p*", str(tmp_path / "**"), "a/loop/**"):
         assert both == list(tfw.read_records(asked))
-    for asked in ("a/**", "a/**/b/*", "*/**/part"):
+    for asked in (
+        "a/**",
+        "a/**/b/*",
+        "*/**/part",
+        f"file://{tmp_path}/a/**",
+        f"file://{tmp_path}/a/b/",
+    ):
         assert both[:1] == list(tfw.read_records(asked))
 
 

@@ -334,7 +334,7 @@ def _match_objects(path: ObjectPath, num_shards: int) -> list[Any]:
                 break
     except Exception as error:
         raise_naming(path, "the pattern could not be expanded", error)
-    kinds = {match: entry["type"] == "directory" for match, entry in entries.items()}
+    kinds = {match: _is_folder(fs, entry) for match, entry in entries.items()}
     return _objects(path, fs, files_that_match(str(path), pattern, num_shards, kinds))
 
 
@@ -343,10 +343,15 @@ def _list_objects(fs: Any, folder: str) -> dict[str, bool] | None:
     if not fs.isdir(folder):
         return None
     # Some stores list the folder itself, as an empty object.
-    names = {entry["name"]: entry["type"] == "directory" for entry in fs.ls(folder, detail=True)}
+    names = {entry["name"]: _is_folder(fs, entry) for entry in fs.ls(folder, detail=True)}
     return {
         name: is_folder for name, is_folder in names.items() if name.strip("/") != folder.strip("/")
     }
+
+
+def _is_folder(fs: Any, entry: Mapping[str, Any]) -> bool:
+    is_link = bool(entry.get("islink"))  # of a local file
+    return bool(entry["type"] == "directory" or (is_link and fs.isdir(entry["name"])))
 
 
 def _objects(path: ObjectPath, fs: Any, names: Iterable[str]) -> list[Any]:
