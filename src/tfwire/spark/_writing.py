@@ -105,7 +105,7 @@ def _texts(column: pyarrow.Array, name: str) -> pyarrow.Array:
     kind = column.type
     if types.is_floating(kind):
         texts = [_float_text(number) for number in column.to_numpy(zero_copy_only=False)]
-        return pyarrow.array(texts, pyarrow.string(), mask=np.asarray(column.is_null()))
+        return pyarrow.array(texts, pyarrow.string(), mask=np.asarray(column.is_null(), bool))
     if types.is_decimal(kind):
         values = column.to_pylist()
         texts = ["" if value is None else f"{value:f}" for value in values]  # "" is null, too
