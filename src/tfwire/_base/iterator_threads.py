@@ -8,11 +8,10 @@ wait.
 
 from __future__ import annotations
 
-import sys
 from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager, ExitStack
+from itertools import count
 from threading import get_ident
-from types import CodeType, FrameType
 from typing import Any
 from weakref import ref
 
@@ -23,8 +22,12 @@ EXECUTING = "the iterator is already executing: a function or a read of its own 
 # Seconds after which a thread that works for iterators looks again whether it is waited for.
 _TURN = 0.02
 
-# The methods of iterators in which a thread is inside.
-methods_inside: set[CodeType] = set()
+# The iterators that exist, by a number of their own. Without callbacks: Python loses an interrupt
+# that arrives in one.
+_iterators: dict[int, ref[Any]] = {}
+_numbers = count()
+# With so many, those that were dropped are looked for.
+_most_iterators = _FEW = 64
 
 
 class Service:
@@ -40,7 +43,6 @@ class Service:
 
     def __init__(self, owner: Any) -> None:
         self.consumer = 0
-        # Without callbacks: Python loses an interrupt that arrives in one.
         self._served = [ref(each) for each in (owner, *_entered())]
         for service in services_of(get_ident()):
             self._served += service._served
@@ -100,11 +102,27 @@ def is_waited_for(thread: int) -> bool:
     return any(0 != thread == service.consumer for service in services_of(get_ident()))
 
 
-def _entered() -> Iterator[Any]:
-    """The iterators that this thread is inside of, from its stack. Noting them as it enters would
-    cost every ``next`` something."""
-    frame: FrameType | None = sys._getframe()
-    while frame is not None:
-        if frame.f_code in methods_inside:
-            yield frame.f_locals["self"]
-        frame = frame.f_back
+def register(iterator: Any) -> None:
+    """Makes an iterator known, which tells by ``_inside`` which thread is inside."""
+    global _most_iterators
+    _iterators[next(_numbers)] = ref(iterator)
+    if len(_iterators) > _most_iterators:
+        _most_iterators = max(_FEW, 2 * len(_living()))
+
+
+def _entered() -> list[Any]:
+    """The iterators that this thread is inside of. Noting them as it enters would cost every
+    ``next`` something."""
+    thread = get_ident()
+    return [each for each in _living() if each._inside == thread]
+
+
+def _living() -> list[Any]:
+    found = []
+    for number, known in list(_iterators.items()):
+        iterator = known()
+        if iterator is None:
+            _iterators.pop(number, None)
+        else:
+            found.append(iterator)
+    return found

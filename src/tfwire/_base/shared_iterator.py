@@ -38,7 +38,7 @@ from queue import Empty, SimpleQueue
 from threading import get_ident
 from typing import Any, TypeVar
 
-from tfwire._base.iterator_threads import EXECUTING, methods_inside, services, services_of, turn_at
+from tfwire._base.iterator_threads import EXECUTING, register, services, services_of, turn_at
 from tfwire._base.system import process
 from tfwire._base.workers import PATIENCE, acquirable
 
@@ -90,6 +90,7 @@ class SharedIterator(Iterator[Item]):
         self._reentered = False  # by a step of its own; see reentered
         self._exits: SimpleQueue[None] = SimpleQueue()
         self._pid = process.number
+        register(self)
 
     @abstractmethod
     def step(self) -> Item:
@@ -283,6 +284,3 @@ class SharedIterator(Iterator[Item]):
             return self._pid != process.number  # or a thread of this process has just entered
         self._pid = process.number
         return False
-
-
-methods_inside |= {SharedIterator.__next__.__code__, SharedIterator.exclusively.__code__}
