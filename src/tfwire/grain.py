@@ -5,11 +5,16 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, TypeVar
 
-import grain
-
 from tfwire import Dataset, Parser, TFRecordFiles
 from tfwire._interface.messages import integer
 from tfwire._interface.pipelines import NumberedParser, chosen_numbers, iterate, threaded
+
+try:
+    import grain
+except ImportError as _error:
+    raise ImportError(
+        "tfwire.grain needs grain 0.2.3 or newer; pip install 'tfwire[grain]'"
+    ) from _error
 
 if TYPE_CHECKING:
     from tfwire.typing import AnyFeature, AnyPath, StorageOptions, Value

@@ -171,6 +171,8 @@ EXTRAS = {
     "polars": ("polars", "import tfwire.polars"),
     "beam": ("apache_beam", "import tfwire.beam"),
     "ray": ("ray", "import tfwire.ray"),
+    "grain": ("grain", "import tfwire.grain"),
+    "torch": ("torch", "import tfwire.torch"),
 }
 
 
@@ -187,7 +189,6 @@ for missing, program in {list(EXTRAS.values())!r}:
         exec(program)
     except ImportError as error:
         print(error)
-sys.modules['torch'] = None
 print(hasattr(tfw, 'torch'))
 try:
     tfw.torch

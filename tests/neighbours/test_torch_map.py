@@ -9,7 +9,8 @@ from sample import COUNT, SPEC, columns
 from torch.utils.data import DataLoader, DistributedSampler
 
 import tfwire as tfw
-from tfwire.torch import TFRecordMapDataset, as_tensors
+from tfwire import TFRecordDataset
+from tfwire.torch import TFRecordMapDataset, ThreadLoader, as_tensors
 
 
 class Pair(NamedTuple):
@@ -122,3 +123,89 @@ def test_structures_and_views_become_tensors():
     assert isinstance(pair, Pair)
     assert [2, 1, 0] == pair.left.tolist()
     assert "kept" == pair.right
+
+
+# ---- transform --------------------------------------------------------------------------------
+
+
+def shown(item):
+    """A function of an item: bytes, or a dict."""
+    return {"id": item["id"], "double": 2 * item["x"]} if isinstance(item, dict) else len(item)
+
+
+def noisy(item, generator):
+    return {"id": item["id"], "draw": generator.integers(2**62)}
+
+
+@pytest.mark.parametrize("workers", [0, 2])
+def test_items_are_transformed_and_then_collated(files, workers):
+    dataset = TFRecordMapDataset(files, SPEC, transform=shown)
+    assert torch.equal(torch.tensor([1998.0, 3996, 5994]), dataset[-1]["double"])
+    loader = DataLoader(dataset, batch_size=64, num_workers=workers, shuffle=True)
+    batches = list(loader)
+    assert list(range(COUNT)) == sorted(ids_of(batches))
+    for batch in batches:
+        assert {"id", "double"} == batch.keys()
+        assert torch.equal(batch["id"] * 2.0, batch["double"][:, 0])
+    assert [2, 0] == dataset[[2, 0]]["id"].tolist()
+    assert [4, 6] == dataset[4:8:2]["id"].tolist()
+
+
+def test_records_are_transformed(files):
+    dataset = TFRecordMapDataset(files, transform=shown)
+    lengths = [len(record) for record in tfw.read_records(files)]
+    assert lengths[:3] == [dataset[0], dataset[1], dataset[2]] == dataset[:3].tolist()
+    assert lengths == torch.cat(list(DataLoader(dataset, batch_size=50))).tolist()
+
+
+def draws_of(loader):
+    return {int(i): int(n) for batch in loader for i, n in zip(*batch.values(), strict=True)}
+
+
+def test_random_numbers_are_those_of_the_record_and_the_epoch(files):
+    """Whatever the sampler, the workers and the threads are; another epoch has others."""
+    dataset = TFRecordMapDataset(files, SPEC, transform=noisy, seed=1)
+    first = draws_of(DataLoader(dataset, batch_size=64))
+    assert COUNT == len(set(first.values()))
+    loaders = [
+        ThreadLoader(dataset, batch_size=10, shuffle=True, num_threads=3),
+        DataLoader(dataset, batch_size=7, shuffle=True, num_workers=2, persistent_workers=True),
+    ]
+    parts = [DistributedSampler(dataset, 2, rank, seed=3) for rank in range(2)]
+    shares = [draws_of(DataLoader(dataset, 9, sampler=sampler)) for sampler in parts]
+    assert first == shares[0] | shares[1]
+    assert first[5] == dataset[5]["draw"] == dataset[5 - COUNT]["draw"]
+    assert [first[5], first[2]] == dataset[[5, 2]]["draw"].tolist()
+    for loader in loaders:
+        dataset.set_epoch(0)
+        assert first == draws_of(loader)
+        dataset.set_epoch(1)
+        assert not set(first.values()) & set(draws_of(loader).values())
+    other = TFRecordMapDataset(files, SPEC, transform=noisy, seed=2)
+    assert first != draws_of(DataLoader(other, batch_size=64))
+
+
+@pytest.mark.parametrize(
+    ("error", "message", "options"),
+    [
+        (TypeError, "transform must be callable, found int", {"transform": 3}),
+        (TypeError, "seed must be an integer, found str", {"transform": noisy, "seed": "1"}),
+        (ValueError, "seed is for transform", {"seed": 1}),
+    ],
+)
+def test_transforms_and_seeds_are_checked(files, error, message, options):
+    with pytest.raises(error, match=message):
+        TFRecordMapDataset(files, SPEC, **options)
+    with pytest.raises(ValueError, match="epoch must be at least 0"):
+        TFRecordMapDataset(files, SPEC).set_epoch(-1)
+
+
+# ---- Mistakes ---------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("workers", [0, 1])
+@pytest.mark.parametrize("indexed", [True, False])
+@pytest.mark.parametrize("options", [{}, {"shuffle": True}, {"batch_size": 8}], ids=str)
+def test_a_dataset_of_ours_is_no_dataset_of_torch(files, indexed, options, workers):
+    with pytest.raises(TypeError, match=r"tfwire\.torch\.TFRecordIterableDataset\(dataset\)"):
+        list(DataLoader(TFRecordDataset(files, indexed=indexed), num_workers=workers, **options))

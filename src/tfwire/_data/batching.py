@@ -308,6 +308,9 @@ class Batch(Derived):
     def open(self, epoch: str, at: Any = None) -> Cursor:
         return self.open_collated(self._collate, epoch, 1, at)
 
+    def origin(self, epoch: str, place: int) -> list[int]:
+        return self.source.origin(epoch, place * self.count)
+
     def _collate(self, elements: list[Any], size: int) -> Iterable[Any]:
         if isinstance(elements, StringTable):  # for a parser above stages that choose batches
             return _cut(elements, size)

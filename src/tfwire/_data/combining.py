@@ -5,7 +5,7 @@ from __future__ import annotations
 
 import copy
 import random
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from functools import partial
 from typing import Any
 
@@ -51,6 +51,15 @@ class Concatenate(_OfMany):
 
     def sharded(self, num_shards: int, index: int, rule: str) -> Stage:
         return Concatenate(tuple(s.sharded(num_shards, index, rule) for s in self.sources))
+
+    def origin(self, epoch: str, place: int) -> list[int]:
+        for number, source in enumerate(self.sources):
+            if source.length is None:
+                break
+            if place < source.length:
+                return [number, *source.origin(epoch, place)]
+            place -= source.length
+        return super().origin(epoch, place)
 
 
 class _ConcatenateCursor(GatheringPieces):
@@ -280,16 +289,27 @@ class Enumerate(Derived):
 
     def open(self, epoch: str, at: Any = None) -> Cursor:
         number, below = state_or(at, [COUNT, object], (0, None))
-        return _EnumerateCursor(self.source.open(epoch, below), self.arguments[0], number)
+        return NumberingCursor(self.source.open(epoch, below), self._pair, number)
+
+    def _pair(self, place: int, element: Any) -> tuple[np.int64, Any]:
+        return np.int64(self.arguments[0] + place), element
 
     def sharded(self, num_shards: int, index: int, rule: str) -> Stage:
         return Stage.sharded(self, num_shards, index, rule)  # each number occurs once
 
 
-class _EnumerateCursor(Through):
-    def __init__(self, below: Cursor, start: int, given: int) -> None:
+class NumberingCursor(Through):
+    """A cursor that counts the elements.
+
+    Args:
+        below: Gives them.
+        make: Makes an element of its place in the pass and what it was.
+        given: How many were given before.
+    """
+
+    def __init__(self, below: Cursor, make: Callable[[int, Any], Any], given: int) -> None:
         super().__init__(below)
-        self._start = start
+        self._make = make
         self._given = given
         self._failed = False
 
@@ -303,8 +323,7 @@ class _EnumerateCursor(Through):
         found = self._below.take(count)
         self._failed = False
         first, self._given = self._given, self._given + len(found)
-        numbers = range(self._start + first, self._start + self._given)
-        return list(zip(map(np.int64, numbers), found, strict=True))
+        return list(map(self._make, range(first, self._given), found))
 
     def snapshot(self) -> Any:
         return [self._given, self._below.snapshot()]
@@ -415,6 +434,9 @@ class Cache(Replayed):
     def chain(self) -> Iterator[Stage]:
         yield self
         yield from self.kept.chain()
+
+    def origin(self, epoch: str, place: int) -> list[int]:
+        return self.kept.origin(epoch, place)
 
     def sharded(self, num_shards: int, index: int, rule: str) -> Stage:
         return Cache(self.kept.sharded(num_shards, index, rule))

@@ -13,8 +13,9 @@ from tfwire._data import batching, indexed_records, stages, take_skip_repeat
 from tfwire._data.combining import Cache, Concatenate, Enumerate, Unbatch
 from tfwire._data.grouped import Regrouping
 from tfwire._data.iterator import Epochs
-from tfwire._data.pipeline import Element, check_dataset
+from tfwire._data.pipeline import FOR_TORCH, Element, check_dataset
 from tfwire._data.prefetch import MapAhead, Prefetch
+from tfwire._data.randomized import Randomized
 from tfwire._data.shuffle import Shuffle
 from tfwire._data.stages import Stage
 from tfwire._data.structure import MAX_PADDING, check_padding, check_shard
@@ -56,6 +57,8 @@ class Transformations(Regrouping[Element]):
 
         def __getattr__(self, name: str) -> Any:
             message = f"a Dataset has no {name!r}"
+            if name == "__getitems__":  # DataLoader looks for it before it asks for an element
+                raise TypeError(f"a Dataset has no elements by number; {FOR_TORCH}")
             if name in _INSTEAD:
                 message += f"; instead: {_INSTEAD[name]}"
             raise AttributeError(message, name=name, obj=self)
@@ -95,6 +98,8 @@ class Transformations(Regrouping[Element]):
         num_parallel_calls: int | None = None,
         deterministic: bool | None = None,
         name: str | None = None,
+        *,
+        seed: None = None,
     ) -> Dataset[Result]: ...
     @overload
     def map(
@@ -103,6 +108,8 @@ class Transformations(Regrouping[Element]):
         num_parallel_calls: int | None = None,
         deterministic: bool | None = None,
         name: str | None = None,
+        *,
+        seed: int | None = None,
     ) -> Dataset[Result]: ...
     def map(
         self,
@@ -110,10 +117,19 @@ class Transformations(Regrouping[Element]):
         num_parallel_calls: int | None = None,
         deterministic: bool | None = None,
         name: str | None = None,
+        *,
+        seed: int | None = None,
     ) -> Dataset[Result]:
         """``map_func`` of every element, an ordinary Python function; the order is kept.
 
         Tuples are passed as separate arguments, named tuples as one.
+
+        With a seed, ``map_func`` gets a ``numpy.random.Generator`` as one more argument, for random
+        augmentation. Its numbers depend on the seed, the epoch and the place of the element alone,
+        not on threads, nor on where a pass was resumed, nor on ``shard_source`` where elements are
+        known by their places: of indexed records, arrays and ranges, also all shuffled with a seed,
+        and of generators. Of other files and buffers, shards draw other numbers, but never those of
+        another shard.
 
         Args:
             map_func: The function.
@@ -121,17 +137,24 @@ class Transformations(Regrouping[Element]):
                 milliseconds without Python's lock. None, 1 or -1 (AUTOTUNE): the thread that asks
                 for elements calls it.
             deterministic, name: Ignored.
+            seed: Of the random numbers; None: ``map_func`` gets none.
 
         Raises:
-            TypeError: ``map_func`` is not callable.
+            TypeError: ``map_func`` is not callable, or ``seed`` not an integer.
             ValueError: ``num_parallel_calls`` is neither above 0 nor -1.
 
         Example:
             >>> [int(x) for x in Dataset.range(3).map(lambda x: 10 * x)]
             [0, 10, 20]
+            >>> noisy = Dataset.range(3).map(lambda x, rng: int(x) + rng.random(), seed=1)
+            >>> shards = [noisy.shard_source(2, i) for i in range(2)]
+            >>> list(noisy) == [x for shard in shards for x in shard]
+            True
         """
         check_callable("map_func", map_func)
-        function, num_threads = self._calling(map_func), 1
+        stage, function, num_threads = self._stage, self._calling(map_func), 1
+        if seed is not None:
+            stage, function = Randomized(stage, seed), self._calling_with_generator(map_func)
         if num_parallel_calls is not None:
             num_threads = integer("num_parallel_calls", num_parallel_calls)
             if num_threads < 1 and num_threads != -1:
@@ -139,8 +162,8 @@ class Transformations(Regrouping[Element]):
                     f"num_parallel_calls must be at least 1, or -1, found {num_threads}"
                 )
         if num_threads > 1:
-            return self._dataset(MapAhead(self._stage, function, num_threads), "map")
-        return self._dataset(stages.Map(self._stage, function), "map")
+            return self._dataset(MapAhead(stage, function, num_threads), "map")
+        return self._dataset(stages.Map(stage, function), "map")
 
     @overload
     def filter(

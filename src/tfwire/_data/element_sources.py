@@ -52,14 +52,18 @@ class Slices(ByNumber):
     Args:
         tensors: The arrays.
         name: Their name in the description of a pipeline.
+        numbers: Of the slices in the arrays that they are a part of; None: there are no others.
     """
 
-    def __init__(self, tensors: Any, name: str = "from_tensor_slices") -> None:
+    def __init__(
+        self, tensors: Any, name: str = "from_tensor_slices", numbers: range | None = None
+    ) -> None:
         self._arrays = map_structure(_sliceable, tensors)
         lengths = {len(leaf) for leaf in leaves(self._arrays)}
         if len(lengths) != 1:
             raise ValueError(f"arrays must agree in their first axis, found {sorted(lengths)}")
         self.length = lengths.pop()
+        self.numbers = range(self.length) if numbers is None else numbers
         self.at_once = fitting(sum(leaf.nbytes for leaf in leaves(self._arrays)), self.length)
         self.spec = map_structure(lambda one: describe(one.dtype, one.shape[1:]), self._arrays)
         self._name = name
@@ -68,10 +72,9 @@ class Slices(ByNumber):
         return [map_structure(partial(_row, i), self._arrays) for i in places.tolist()]
 
     def part(self, places: range) -> Stage:
-        rows = map_structure(
-            itemgetter(slice(places.start, places.stop, places.step)), self._arrays
-        )
-        return Slices(rows, f"{self._name}[{_shown(places)}]")
+        chosen = slice(places.start, places.stop, places.step)
+        rows = map_structure(itemgetter(chosen), self._arrays)
+        return Slices(rows, f"{self._name}[{_shown(places)}]", self.numbers[chosen])
 
     def describe(self) -> str:
         return f"{self._name}({self.length} x {self.spec})"
@@ -89,20 +92,20 @@ class Numbers(ByNumber):
         ends = (numbers[0], numbers[-1]) if numbers else ()
         if any(number not in INT64 for number in ends) or numbers[2**63 - 1 :]:
             raise ValueError(f"the numbers of a range must be int64, found {numbers}")
-        self._numbers = numbers
+        self.numbers = numbers
         self.length = len(numbers)
         self.spec = describe(np.dtype(np.int64), ())
         self._name = name
 
     def open(self, epoch: str, at: Any = None) -> Cursor:
         first = state_or(at, range(self.length + 1), 0)
-        return _Counting(map(np.int64, self._numbers[first:]), first)
+        return _Counting(map(np.int64, self.numbers[first:]), first)
 
     def fetch(self, places: Array) -> list[Any]:
-        return [np.int64(self._numbers[place]) for place in places.tolist()]
+        return [np.int64(self.numbers[place]) for place in places.tolist()]
 
     def part(self, places: range) -> Stage:
-        numbers = self._numbers[places.start : places.stop : places.step]
+        numbers = self.numbers[places.start : places.stop : places.step]
         return Numbers(numbers, f"{self._name}[{_shown(places)}]")
 
     def describe(self) -> str:

@@ -44,12 +44,14 @@ class ByNumber(Stage):
     """Elements whose count is known, and which can each be read by its number.
 
     Attributes:
+        numbers: The numbers of its elements: of records those in the files.
         at_once: How many to read at a time.
         files: The TFRecordFiles whose records the elements are; None if they are others.
         packs: Elements may come as RecordNumbers instead of a list.
     """
 
     length: int = 0
+    numbers: range
     at_once = 4096
     files: Any = None
     packs = False
@@ -59,8 +61,11 @@ class ByNumber(Stage):
         """The elements at these places of this stage."""
 
     def record_numbers(self, places: Array) -> Array:
-        """The numbers of the elements at these places: of records those in the files."""
-        return places
+        """The numbers of the elements at these places."""
+        return self.numbers.start + self.numbers.step * places
+
+    def origin(self, epoch: str, place: int) -> list[int]:
+        return [self.numbers.start + self.numbers.step * place]
 
     def packing(self) -> ByNumber:
         """The same, but records come as RecordNumbers instead of a list."""
@@ -104,9 +109,6 @@ class IndexedRecords(ByNumber):
         found: list[bytes] = self.files[self.record_numbers(places)]
         return found
 
-    def record_numbers(self, places: Array) -> Array:
-        return self.numbers.start + self.numbers.step * places
-
     def part(self, places: range) -> IndexedRecords:
         return IndexedRecords(self.files, self.numbers[places.start : places.stop : places.step])
 
@@ -126,6 +128,10 @@ class Chosen(ByNumber):
         self.spec = source.spec
         self.at_once = source.at_once
         self.files = source.files
+
+    def origin(self, epoch: str, place: int) -> list[int]:
+        chosen = self._places.start + self._places.step * place
+        return self._source.origin(epoch, chosen % (self._source.length or 1))
 
     def fetch(self, places: Array) -> list[Any]:
         return self._source.fetch(self._chosen(places))

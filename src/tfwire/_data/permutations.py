@@ -31,6 +31,11 @@ def draws(key: int, first: int, count: int) -> Array:
     return _mix(places * _GOLDEN + np.uint64(key))
 
 
+def generator(key: int) -> np.random.Generator:
+    """A new Generator of numpy, which always begins with the same numbers."""
+    return np.random.Generator(np.random.PCG64(key))
+
+
 def randrange(numbers: Array, size: int) -> Array:
     """Numbers of ``draws`` as int64 in [0, size), where size is below 2^31."""
     high = numbers >> np.uint64(32)

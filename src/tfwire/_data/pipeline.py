@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Callable, Iterator
 from functools import partial
 from typing import Any, Generic, TypeVar
@@ -10,11 +11,13 @@ from tfwire._base.aliases import Value
 from tfwire._base.arguments import check_type
 from tfwire._base.text import html_of
 from tfwire._data.iterator import DatasetIterator, iterate
+from tfwire._data.permutations import generator
 from tfwire._data.stages import Stage
 from tfwire._data.structure import map_structure
 
 P = TypeVar("P", bound="Pipeline[Any]")
 Element = TypeVar("Element", covariant=True)
+FOR_TORCH = "for torch's DataLoader: tfwire.torch.TFRecordIterableDataset(dataset)"
 
 
 class Pipeline(Generic[Element]):
@@ -56,6 +59,10 @@ class Pipeline(Generic[Element]):
         """A function that is called as by tf.data: tuples become arguments, named ones do not."""
         return partial(_call, function, self._show, self._hide)
 
+    def _calling_with_generator(self, function: Callable[..., Any]) -> Callable[[Any], Any]:
+        """The same, with a random Generator as one more argument, for what Randomized gives."""
+        return partial(_call_with_generator, function, self._show, self._hide)
+
     def __iter__(self) -> DatasetIterator[Element]:
         show = self._show
         if show is Pipeline._show:
@@ -69,7 +76,8 @@ class Pipeline(Generic[Element]):
             TypeError: It is not known without reading.
         """
         if self._stage.length is None:
-            raise TypeError(f"the length of {self!r} is not known without reading it")
+            hint = f"; {FOR_TORCH}" if "torch" in sys.modules else ""
+            raise TypeError(f"the length of {self!r} is not known without reading it{hint}")
         return self._stage.length
 
     def __bool__(self) -> bool:
@@ -95,11 +103,15 @@ class Pipeline(Generic[Element]):
         return f"<{self._name} elements={spec}{length}>"
 
 
-def _call(function: Callable[..., Any], show: Any, hide: Any, element: Any) -> Any:
-    # Not a closure, because datasets are pickled with their functions.
+# Not closures, because datasets are pickled with their functions.
+def _call(function: Callable[..., Any], show: Any, hide: Any, element: Any, *more: Any) -> Any:
     shown = map_structure(show, element)
-    result = function(*shown) if type(shown) is tuple else function(shown)
+    result = function(*(shown if type(shown) is tuple else (shown,)), *more)
     return map_structure(hide, tuple(result) if isinstance(result, list) else result)
+
+
+def _call_with_generator(function: Callable[..., Any], show: Any, hide: Any, keyed: Any) -> Any:
+    return _call(function, show, hide, keyed.element, generator(keyed.key))
 
 
 def check_dataset(dataset: Any) -> None:

@@ -164,6 +164,9 @@ class Records(Stage):
         share._shares = (*self._shares, (num_shards, index))
         return share
 
+    def origin(self, epoch: str, place: int) -> list[int]:
+        return [*chain.from_iterable(self._shares), place]
+
     def describe(self) -> str:
         facts = [file_id(path) for path in self.paths]
         shares = "".join(f"[{index}::{num_shards}]" for num_shards, index in self._shares)

@@ -87,6 +87,13 @@ class Shuffle(Derived):
         found.length = len(places)
         return found
 
+    def origin(self, epoch: str, place: int) -> list[int]:
+        """Of numbered elements, their place in the order of all of them."""
+        lengths = [self.source.length, *map(len, self._parts)]
+        for places, length in reversed([*zip(self._parts, lengths, strict=False)]):
+            place = (places.start + places.step * place) % (length or 1)
+        return super().origin(epoch, place)
+
     def describe(self) -> str:
         return super().describe() + "".join(map(str, self._parts))
 

@@ -145,6 +145,13 @@ class Stage:
         them. None: they cannot be found without reading others."""
         return None
 
+    def origin(self, epoch: str, place: int) -> list[int]:
+        """Numbers that say which element is at this place of a pass, here and in every shard that
+        has it. Where elements are not known by their places, such as those of files without an
+        index, they say only that no other element is meant, here or in another shard."""
+        first = [part for source in self.sources for part in source.origin(epoch, 0)]
+        return [*first, place]
+
     def chain(self) -> Iterator[Stage]:
         """This stage and those below."""
         yield self
@@ -175,6 +182,10 @@ class Derived(Stage):
 
     def sharded(self, num_shards: int, index: int, rule: str) -> Stage:
         return self.over(self.source.sharded(num_shards, index, rule))
+
+    def origin(self, epoch: str, place: int) -> list[int]:
+        origin_of = self.source.origin if self.one_to_one else super().origin
+        return origin_of(epoch, place)
 
     def describe(self) -> str:
         shown = ", ".join(str(a) for a in self.arguments if isinstance(a, (int, type(None))))
@@ -367,6 +378,9 @@ class ChosenByPlace(Derived):
     @abstractmethod
     def chosen(self, places: range) -> range:
         """Those of all places of a source that are chosen."""
+
+    def origin(self, epoch: str, place: int) -> list[int]:
+        return self.source.origin(epoch, self.chosen(range(2**63 - 1))[place])
 
     def narrowed(self) -> Stage:
         """This stage, or the part of the source that it is."""

@@ -117,6 +117,12 @@ class Repeat(Derived):
     def open(self, epoch: str, at: Any = None) -> Cursor:
         return _RepeatCursor(self, epoch, at)
 
+    def origin(self, epoch: str, place: int) -> list[int]:
+        if not self.source.length:
+            return super().origin(epoch, place)
+        number, place = divmod(place, self.source.length)
+        return [number, *self.source.origin(f"{epoch}.{number}", place)]
+
 
 class _RepeatCursor(GatheringPieces):
     goes_on = True

@@ -14,7 +14,7 @@ Iterators derive from ``tfwire.DatasetIterator``: ``_translated`` and ``_given_u
   ``GatheringPieces``.
 * For generator functions: ``stage_elements`` runs through another stage, ``Intact`` gives what
   comes before an error, ``group_by_window`` gathers by keys, ``draws`` makes random numbers that
-  depend on a key (``as_key``) and a place alone.
+  depend on a key (``as_key``) and a place alone, and ``generator`` a Generator of numpy of a key.
 * Knowing stages again: ``Records``, ``Parse``, ``Unbatch``, ``Zip``.
 * Passes for users: ``iterate``; ``Epochs`` numbers them; ``threaded`` parses in threads, of which
   ``num_cpus`` make sense. ``Workers`` compute in threads what comes in order.
@@ -40,7 +40,11 @@ from tfwire._data.grouped import Intact as Intact, group_by_window as group_by_w
 from tfwire._data.indexed_records import check_rule as check_rule
 from tfwire._data.iterator import Epochs as Epochs, iterate as iterate
 from tfwire._data.packed_records import in_memory as in_memory, size_in_memory as size_in_memory
-from tfwire._data.permutations import as_key as as_key, draws as draws
+from tfwire._data.permutations import (
+    as_key as as_key,
+    draws as draws,
+    generator as generator,
+)
 from tfwire._data.prefetch import Replayed as Replayed, stage_elements as stage_elements
 from tfwire._data.record_sources import Records as Records
 from tfwire._data.stages import (

@@ -11,6 +11,13 @@ DataLoader instead: strings cost nothing then.
 
 from __future__ import annotations
 
+try:
+    import torch as torch
+except ImportError as _error:
+    raise ImportError(
+        "tfwire.torch needs torch 2.1 or newer; pip install 'tfwire[torch]'"
+    ) from _error
+
 from tfwire.torch._datasets import TFRecordIterableDataset, TFRecordMapDataset
 from tfwire.torch._tensors import StringTensor, as_tensors
 from tfwire.torch._threads import ThreadLoader

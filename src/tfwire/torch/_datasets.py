@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import contextlib
-from collections.abc import Iterable, Mapping, Sequence
+import operator
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, TypeVar
 
 import numpy as np
@@ -15,15 +16,17 @@ from tfwire._interface.messages import boolean, integer
 from tfwire._interface.pipelines import (
     Epochs,
     NumberedParser,
+    as_key,
     check_rule,
     chosen_numbers,
+    generator,
     in_memory,
     iterate,
     size_in_memory,
     threaded,
 )
 from tfwire.torch._tensors import BatchStringList, StringList, Strings, check_form, converted
-from tfwire.torch._worker_batches import Item, Items, handed_over
+from tfwire.torch._worker_batches import Item, Items, collate, handed_over
 
 if TYPE_CHECKING:
     from tfwire.typing import AnyFeature, AnyPath, BytesAs, ShardRule, StorageOptions, Value
@@ -210,7 +213,7 @@ class TFRecordMapDataset(data.Dataset):
 
     A DataLoader gets each batch in one read and one parse. Workers and samplers, DistributedSampler
     too, need no configuration. ``dataset[i]`` is an item; ``dataset[[2, 0]]``, with a slice or an
-    array of numbers, too, is a batch.
+    array of numbers, too, is a batch. With ``transform``, records are parsed one by one.
 
     Args:
         paths: Regular files and URLs, as for :func:`tfwire.read_records`. If an index is saved
@@ -220,12 +223,18 @@ class TFRecordMapDataset(data.Dataset):
             several times as fast. None: if they take up to 256 MiB. False: each batch is read from
             the files; compressed ones should have indexes with seek points then, as for
             :class:`tfwire.TFRecordFile`, and small records better be in plain files.
+        transform: A function of every item: bytes, or a dict of tensors. Batches are collated of
+            what it returns.
+        seed: ``transform`` gets a ``numpy.random.Generator`` as a second argument, for random
+            augmentation. Its numbers depend on the seed, the epoch of :meth:`set_epoch` and the
+            number of the record alone, not on samplers, workers and threads.
         strings, nested: The form of strings and RaggedTensors, as for :func:`as_tensors`.
         storage_options: fsspec's options of the filesystem of URLs.
 
     Raises:
         DataLossError, OSError: A file cannot be read or indexed.
-        ValueError: ``strings`` is another word.
+        TypeError: ``transform`` is not callable, or ``seed`` not an integer.
+        ValueError: ``strings`` is another word, or there is a seed without a transform.
 
     Example:
         >>> features = {"x": tfw.FixedLenFeature([8], tfw.float32)}
@@ -242,11 +251,16 @@ class TFRecordMapDataset(data.Dataset):
         features: Mapping[Key, AnyFeature] | None = None,
         *,
         in_memory: bool | None = None,
+        transform: Callable[..., object] | None = None,
+        seed: int | None = None,
         strings: Strings = "list",
         nested: bool = False,
         storage_options: StorageOptions = None,
     ) -> None:
         self._form = check_form(strings, nested)
+        self._transform = _Transform(transform, seed) if transform is not None else None
+        if seed is not None and transform is None:
+            raise ValueError("seed is for transform, and there is none")
         bytes_as: BytesAs = "column" if strings == "tensor" else "object"
         self._parser: Any = None
         if features is not None:
@@ -272,16 +286,35 @@ class TFRecordMapDataset(data.Dataset):
                 return in_memory(self._records)
         return None
 
+    def set_epoch(self, epoch: int) -> None:
+        """Sets the epoch on which the random numbers of ``transform`` depend, in worker processes,
+        too. Call it before each epoch, beside that of a sampler; else all are as epoch 0.
+
+        Args:
+            epoch: The number. All ranks should have the same.
+
+        Raises:
+            ValueError: ``epoch`` is negative.
+        """
+        epoch = integer("epoch", epoch, 0)
+        if self._transform is not None:
+            self._transform.epoch.fill_(epoch)
+
     def __len__(self) -> int:
         return len(self._records)
 
     def __getitem__(self, index: int | slice | Sequence[int]) -> Value:
         """One record: bytes, or a dict of tensors as of ``parse_single_example``. Several: a list
-        of bytes, or a batch."""
+        of bytes, or a batch. With ``transform``: what it returns, or a batch of that."""
         key: Any = index
         if not isinstance(key, slice) and np.ndim(key) == 0:
             record: Any = self._records[key]
-            return record if self._parser is None else self._single(record)
+            item = record if self._parser is None else self._single(record)
+            if self._transform is None:
+                return item
+            return self._transform(item, range(len(self))[operator.index(key)])
+        if self._transform is not None:
+            return collate(self._transformed(chosen_numbers(self._records, key)))
         if self._parser is None:
             return self._records[key]
         form = {**self._form, "list": BatchStringList}  # a loader may collate what a sampler chose
@@ -296,7 +329,15 @@ class TFRecordMapDataset(data.Dataset):
                 raise
             message = "a sampler that gives batches of numbers needs batch_size=None in DataLoader"
             raise TypeError(message) from None
+        if self._transform is not None:
+            return self._transformed(numbers)
         return self._records[numbers] if self._parser is None else _Chosen(self, numbers)
+
+    def _transformed(self, numbers: Any) -> list[Any]:
+        assert self._transform is not None
+        records: Any = self._records[numbers]
+        items = records if self._parser is None else map(self._single, records)
+        return list(map(self._transform, items, numbers.tolist()))
 
     def _batch(self, numbers: Any, form: dict[str, Any]) -> Value:
         if self._memory is None:
@@ -318,6 +359,26 @@ class TFRecordMapDataset(data.Dataset):
 
     def __repr__(self) -> str:
         return f"<TFRecordMapDataset of {len(self)} records in {len(self._records.paths)} files>"
+
+
+class _Transform:
+    """A function of items, with the random numbers of a record if there is a seed.
+
+    Attributes:
+        epoch: In memory that workers share.
+    """
+
+    def __init__(self, function: Any, seed: int | None) -> None:
+        if not callable(function):
+            raise TypeError(f"transform must be callable, found {type(function).__name__}")
+        self._function = function
+        self._seed = None if seed is None else integer("seed", seed)
+        self.epoch = torch.zeros(1, dtype=torch.int64).share_memory_()
+
+    def __call__(self, item: Any, number: int) -> Any:
+        if self._seed is None:
+            return self._function(item)
+        return self._function(item, generator(as_key(self._seed, int(self.epoch), number)))
 
 
 class _Chosen(Items):

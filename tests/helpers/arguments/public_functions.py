@@ -106,7 +106,10 @@ FUNCTIONS = {
         {"datasets": [numbers()], "weights": [1.0], "seed": 1, "stop_on_empty_dataset": True},
     ),
     "filter": (method(numbers, "filter"), {"predicate": bool}),
-    "map": (method(numbers, "map"), {"map_func": abs, "num_parallel_calls": 2}),
+    "map": (
+        method(numbers, "map"),
+        {"map_func": lambda x, generator: x, "num_parallel_calls": 2, "seed": 1},
+    ),
     "from_generator": (tfw.Dataset.from_generator, {"generator": list, "args": ()}),
     "from_tensor_slices": (tfw.Dataset.from_tensor_slices, {"tensors": [1]}),
     "list_files": (

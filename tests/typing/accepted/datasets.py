@@ -42,6 +42,7 @@ some = numbers.take(3).skip(1).repeat(2).shuffle(10, seed=1).shard(2, 0)
 assert_type(some, tfw.Dataset[np.int64])
 assert_type(records.map(len), tfw.Dataset[int])
 assert_type(numbers.map(lambda x: int(x) * 2), tfw.Dataset[int])
+assert_type(numbers.map(lambda x, rng: int(x) + rng.random(), seed=1), tfw.Dataset[Any])
 assert_type(numbers.filter(lambda x: bool(x > 2)), tfw.Dataset[np.int64])
 
 

@@ -19,6 +19,7 @@ tfw.Dataset.zip(tfw.Dataset.range(2), [1, 2])  # error
 records = tfw.TFRecordDataset("a")
 records.take("3")  # error
 records.map(3)  # error
+records.map(len, seed="1")  # error
 records.filter("x")  # error
 records.batch("32")  # error
 records.batch(32, drop_remainder="yes")  # error
