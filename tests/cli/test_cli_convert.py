@@ -257,7 +257,7 @@ def test_bytes_are_base64_and_come_back(folder):
         back = records(f"{ending}.tfrecord")
         assert list(map(plain, records("a.tfrecord"))) == list(map(plain, back))
     run("in.jsonl", "-o", "c.jsonl")
-    assert "in.jsonl: row 0: 'name': expected base64" in refused(
+    assert "in.jsonl: line 1: 'name': expected base64" in refused(
         "in.jsonl", "-o", "d.jsonl", "--base64", "name", status=1
     )
 
@@ -345,8 +345,8 @@ def test_files_that_are_missing_are_named(folder):
         ("a.jsonl", b'{"x": 1, "x": 2}', "'x' occurs twice"),
         (
             "a.jsonl",
-            b'{"x": 1}\n{"x": "y"}',
-            "several kinds: int64 in row 0 of a.jsonl, bytes in row 1",
+            b'\n{"x": 1}\n\n{"x": "y"}',
+            "several kinds: int64 in line 2 of a.jsonl, bytes in line 4",
         ),
         ("a.jsonl", b'{"x": "\xff"}', "line 1: expected JSON in UTF-8"),
         ("a.jsonl", b"x,y\n1,2\n", "line 1: expected JSON: "),
@@ -396,15 +396,16 @@ def test_rows_at_fault_are_named_with_their_file(folder):
     (folder / "a.jsonl").write_text('{"x": 1}\n')
     (folder / "b.jsonl").write_text('{"x": "y"}\n')
     message = refused("a.jsonl", "b.jsonl", "-o", "c.csv", status=1)
-    assert "int64 in row 0 of a.jsonl, bytes in row 0 of b.jsonl" in message
+    assert "int64 in line 1 of a.jsonl, bytes in line 1 of b.jsonl" in message
     (folder / "schema.pbtxt").write_text(
         'feature { name: "x" type: INT presence { min_fraction: 1 } shape {} }'
     )
+    (folder / "b.jsonl").write_text('{"x": 1}\n\n{"x": "y"}\n')
     words = ["--schema", "schema.pbtxt", "-o", "c.csv"]
-    assert "b.jsonl: row 0: 'x': " in refused("a.jsonl", "b.jsonl", *words, status=1)
+    assert "b.jsonl: line 3: 'x': " in refused("a.jsonl", "b.jsonl", *words, status=1)
     (folder / "b.jsonl").write_text('{"y": 1}\n')
     message = refused("a.jsonl", "b.jsonl", *words, status=1)
-    assert "b.jsonl: row 0: no 'x', which the schema requires" in message
+    assert "b.jsonl: line 1: no 'x', which the schema requires" in message
 
 
 def test_a_format_without_its_package_says_so(folder, monkeypatch):

@@ -97,7 +97,7 @@ def test_bytes_are_base64(folder):
     run("a.jsonl", "-o", "b.tfrecord", *names)
     assert list(tfw.read_records("b.tfrecord")) == [record]
     (folder / "a.jsonl").write_text('{"feature_lists": {"image": [["?"]]}}')
-    assert "row 0: 'image': expected base64" in refused("a.jsonl", "-o", "c.tfrecord", *names)
+    assert "line 1: 'image': expected base64" in refused("a.jsonl", "-o", "c.tfrecord", *names)
 
 
 @pytest.mark.parametrize("form", [[], ["--examples"]])
@@ -157,7 +157,7 @@ def test_rows_that_are_no_sequences_are_refused(folder, line, said):
 
 def test_other_formats_have_no_steps(folder):
     (folder / "a.jsonl").write_text('{"n": 1}\n{"feature_lists": {"w": [[1]]}}\n')
-    said = "a.jsonl: record 1: a SequenceExample can be converted to JSON lines, TFRecord"
+    said = "a.jsonl: line 2: a SequenceExample can be converted to JSON lines, TFRecord"
     assert said in refused("a.jsonl", "-o", "a.csv")
 
 

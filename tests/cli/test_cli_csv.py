@@ -178,6 +178,7 @@ LATIN = 'a,b\n1,"x\né"\n2,y\n'
         (LATIN.encode("utf-16"), "line 1: expected UTF-8, found UTF-16", "utf-16"),
         (b"\xfe\xff" + LATIN.encode("utf-16-be"), "line 1: expected UTF-8, found UTF-16", "utf-16"),
         (LATIN.encode("utf-16-le"), "line 1: UTF-16 without a mark", "utf-16-le"),
+        (LATIN.encode("utf-16-be"), "line 1: UTF-16 without a mark", "utf-16-be"),
         (LATIN.encode("utf-8-sig"), None, "utf-8"),
         (
             ("\ufeff" + LATIN).encode("utf-16-le"),

@@ -2,6 +2,7 @@
 
 import io
 import itertools
+import re
 
 import numpy as np
 import pytest
@@ -59,6 +60,7 @@ def by_shards(rows, kinds):
 
 
 WAYS = [by_write, by_write_many, by_write_records, by_encode_examples, by_shards]
+OF = dict.fromkeys(WAYS, "") | {by_shards: r" of s-\{shard\}-of-\{shards\}"}
 A = 100  # so many rows before the one at fault: more than one call of C takes at first
 VALUES = {
     "int64": [1, np.int8(1), [1, 2], np.arange(3), np.empty(0, np.int64), True, range(3)],
@@ -85,11 +87,13 @@ def test_another_kind_is_an_error_that_names_both_records(way, before, other):
             rows = [filler, {"x": value, "y": 3}, *[{"x": value}] * A, {"y": 5, "x": wrong}]
             with pytest.raises(TypeError) as found:
                 way(rows, None)
-            said = f"feature 'x': record {A + 2} holds {other}, record 1 {before}, "
-            assert str(found.value).startswith(said)
+            said = rf"feature 'x': record {A + 2}{OF[way]} holds {other}, record 1 {before}, "
+            assert re.match(said, str(found.value))
             assert "kinds={'x': 'any'}" in str(found.value)
             is_number = {before, other} == {"int64", "float32"}
             assert is_number == ("kinds={'x': 'float32'}" in str(found.value))
+            is_text = (before, other) == ("float32", "string")
+            assert is_text == ("kinds={'x': 'string'}" in str(found.value))
 
 
 @pytest.mark.parametrize("way", WAYS)
@@ -122,7 +126,7 @@ def test_ints_are_floats_where_that_is_asked_for(way):
         assert {row["x"][0] for row in found} == {"float_list", None}
         assert {row["n"][0] for row in found} == {"int64_list"}
     with pytest.raises(
-        TypeError, match=r"^feature 'x': record 1 holds string, kinds says float32$"
+        TypeError, match=rf"^feature 'x': record 1{OF[way]} holds string, kinds says float32$"
     ):
         way([{"x": 1}, {"x": "a"}], kinds)
 
@@ -258,7 +262,9 @@ def test_columns_agree_with_columns_and_rows_before(num_threads):
     ]
     with tfw.ShardedWriter("s-{shard}", num_shards=2, **options) as writer:
         writer.write({"x": "a"})
-        with pytest.raises(TypeError, match="record 1 holds int64, record 0 string"):
+        with pytest.raises(
+            TypeError, match=r"record 1 of s-\{shard\} holds int64, record 0 string"
+        ):
             writer.write_columns({"x": [1]})
 
 

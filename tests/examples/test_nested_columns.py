@@ -321,10 +321,22 @@ def test_values_and_partitions_of_one_key():
             tfw.encode_columns(columns, features=values)
 
 
-def test_a_misspelt_name_is_a_warning_where_a_column_is_not_named():
+def test_a_misspelt_name_is_an_error_that_has_the_nearest():
+    numbers = tfw.VarLenFeature("int64")
+    said = r"^feature 'frmaes': the specification does not name this column, but 'frames', which"
+    tables = [{"id": [1], "frmaes": value} for value in ([[1]], [[[1]]], [None])]
+    for table in (*tables, Batch(table_of({"frmaes": lay_out("l", [1], 0)}))):
+        for features in ({"frames": numbers, "size": numbers}, (None, {"frames": numbers})):
+            with pytest.raises(ValueError, match=said):
+                tfw.encode_columns(table, features=features)
+    with pytest.raises(ValueError, match="needs a value in every record; is 'ids' meant"):
+        tfw.encode_columns({"ids": [1]}, features={"id": tfw.FixedLenFeature([], "int64")})
+
+
+def test_columns_that_are_not_named_are_a_warning_where_others_are_not_there():
     frames = tfw.VarLenFeature("int64")
-    with pytest.warns(tfw.TfwireWarning, match=r"names 'frmaes', .*do(es)? not name them: 'id'$"):
-        assert len(tfw.encode_columns({"id": [1]}, features=(None, {"frmaes": frames}))) == 1
+    with pytest.warns(tfw.TfwireWarning, match=r"names 'frames', .*do(es)? not name them: 'id'$"):
+        assert len(tfw.encode_columns({"id": [1]}, features=(None, {"frames": frames}))) == 1
     made = Batch(table_of({name: lay_out("l", [1], 0) for name in "abcde"}))
     with pytest.warns(tfw.TfwireWarning, match=r"names 'x', .*: 'a', 'b', 'c', 2 others$"):
         tfw.encode_columns(made, features={"x": frames})

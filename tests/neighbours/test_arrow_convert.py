@@ -171,7 +171,7 @@ def test_sequences_in_tables_become_json_lines(ending: str) -> None:
         run("b.jsonl", "-o", "b.tfrecord", "--force")
         assert plain_sequences("a.tfrecord") == plain_sequences("b.tfrecord")
         said = refused(f"a.{ending}", "-o", "a.csv")
-        assert f"a.{ending}: record 0: a SequenceExample can be converted to JSON lines" in said
+        assert f"a.{ending}: row 0: a SequenceExample can be converted to JSON lines" in said
 
 
 @pytest.mark.parametrize("ending", ENDINGS)
@@ -302,7 +302,9 @@ def test_wrong_input() -> None:
     assert "--schema is not for" in refused(*words, status=2)
     tfw.write_records("kinds.tfrecord", [{"x": 1}, {"x": "a"}], kinds="any")
     found = refused("kinds.tfrecord", "-o", "a.parquet")
-    assert "'x' is of several kinds: int64 in row 0 of kinds.tfrecord, bytes in row 1" in found
+    assert (
+        "'x' is of several kinds: int64 in record 0 of kinds.tfrecord, bytes in record 1" in found
+    )
 
 
 VALUES: dict[str, Any] = {

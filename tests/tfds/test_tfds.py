@@ -197,6 +197,27 @@ def test_steps_are_a_dataset_in_every_episode(episodes):
     assert [False, False, True] == [bool(step["is_last"]) for step in steps]
 
 
+def test_a_decoder_that_fails_is_named_with_its_place(folder, episodes):
+    def fails(stored):
+        raise KeyError("no such word")
+
+    said = "feature 'name': its decoder raised KeyError: 'no such word'"
+    data = tfwire.tfds.open(folder, decoders={"name": fails})["train"]
+    for read in (lambda: data[3], lambda: data.columns(), lambda: list(data.dataset(batch_size=4))):
+        with pytest.raises(ValueError, match=rf"split 'train', .*, record [03]: {said}") as found:
+            read()
+        assert isinstance(found.value.__cause__.__cause__.__cause__, KeyError)
+    data = tfwire.tfds.open(episodes, decoders={"steps": {"text": fails}})["train"]
+    steps = list(data)[2]["steps"]
+    for read in (lambda: list(steps), lambda: next(iter(steps.skip(0)))):
+        with pytest.raises(
+            ValueError, match=r"split 'train', .*, record 2: step 0: feature 'steps/text'"
+        ):
+            read()
+    with pytest.raises(ValueError, match="step 0 of example 0: feature 'steps/text': its decoder"):
+        list(data.steps())
+
+
 def test_steps_are_mixed_over_episodes(episodes):
     split = tfwire.tfds.open(episodes)["train"]
     flat = [step["text"] for step in split.steps()]

@@ -218,11 +218,11 @@ class WriterRows:
     """Encodes the rows of a writer, which agree in the kinds of their features, columns included.
 
     Args:
-        kinds: As for encode_examples.
+        kinds, output: As for KindMemory.
     """
 
-    def __init__(self, kinds: FeatureKinds | None = None) -> None:
-        self._memory = KindMemory(kinds)
+    def __init__(self, kinds: FeatureKinds | None = None, output: str = "") -> None:
+        self._memory = KindMemory(kinds, output)
 
     def record(self, row: Row) -> bytes | None:
         """A row as a record. None: see ``new_record``."""

@@ -59,6 +59,7 @@ class KindMemory:
 
     Args:
         kinds: As for encode_examples.
+        output: The name of the file that they are written to, if there is one.
 
     Attributes:
         encoder: That of C. None: it was given back.
@@ -68,8 +69,9 @@ class KindMemory:
         TypeError, ValueError: As encode_examples.
     """
 
-    def __init__(self, kinds: FeatureKinds | None = None) -> None:
+    def __init__(self, kinds: FeatureKinds | None = None, output: str = "") -> None:
         self._declared = _declared(kinds)
+        self._of_output = f" of {output}" if output else ""
         self.lock = RLock()  # a signal handler, or a method of a value, may encode meanwhile
         self.encoder: Any = None
         self.taken()
@@ -150,12 +152,15 @@ class KindMemory:
         self, key: bytes, name: Name, found: tuple[int, int], before: tuple[int, int]
     ) -> TypeError:
         """The error for a value of another kind; kinds and numbers of records."""
-        said = f"{show(name)}: record {found[1]} holds {_WORD_OF_KIND[found[0]]}"
+        said = f"{show(name)}: record {found[1]}{self._of_output} holds {_WORD_OF_KIND[found[0]]}"
         if self._declared and key in self._declared:
             return TypeError(f"{said}, kinds says {_WORD_OF_KIND[before[0]]}")
         advice = f"to write several kinds all the same, give kinds={{{quoted(name)}: 'any'}}"
         if {found[0], before[0]} == {INT64, FLOAT}:
             advice = f"to write ints as floats, give kinds={{{quoted(name)}: 'float32'}}; {advice}"
+        if (found[0], before[0]) == (BYTES, FLOAT):
+            text = f"where NaN is a missing string, give kinds={{{quoted(name)}: 'string'}}"
+            advice = f"{text}; {advice}"
         return TypeError(
             f"{said}, record {before[1]} {_WORD_OF_KIND[before[0]]}, and readers take one kind of "
             f"a feature; {advice}"

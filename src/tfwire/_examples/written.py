@@ -28,6 +28,9 @@ from tfwire._examples.values import (
     show,
 )
 
+_LEAST_LIKENESS = 0.75  # of a name to what it was meant to be
+_COMPARED_NAMES = 100  # names, and bytes of each, with each other
+
 
 class WrittenColumn(NamedTuple):
     """How a column becomes features.
@@ -69,33 +72,56 @@ class WritePlan(NamedTuple):
     is_sequence: bool
 
     def check_names(self, names: Iterable[bytes]) -> None:
-        """Refuses a table without a column that all records must have. Warns of one that lacks
-        others and has columns that the plan does not name: a name may be misspelt.
+        """Refuses a table without a column that all records must have, and one with a column that
+        the plan does not name, where it names a similar one that is not there. Warns of others that
+        are not named, where one is not there.
 
         Raises:
-            ValueError: It has no such column.
+            ValueError: It has no such column, or a name is misspelt.
         """
         names = set(names)
         lacking = self.columns.keys() - names
         for name, column in self.columns.items():
             if column.required and name in lacking:
+                near = _nearest(name, names - self.columns.keys())
                 raise ValueError(
                     f"{show(column.name)}: there is no such column, and {column.said_by} needs a "
-                    "value in every record"
+                    f"value in every record{near and f'; is {near} meant?'}"
                 )
         partitions = (key for column in self.columns.values() for _, key in column.partitions)
         known = {column.key for column in self.columns.values()}.union(partitions, self.columns)
         unnamed = names - known
         if lacking and unnamed:
+            for name in sorted(unnamed)[:_COMPARED_NAMES]:
+                if near := _nearest(name, lacking):
+                    raise ValueError(
+                        f"{show(_text(name))}: the specification does not name this column, but "
+                        f"{near}, which is not there; rename one, or leave {near} out of it"
+                    )
             warn(
                 f"the specification names {_quoted_names(lacking)}, and there is no such column; "
                 f"written as without it, since it does not name them: {_quoted_names(unnamed)}"
             )
 
 
+def _text(name: bytes) -> str:
+    return name.decode("utf-8", "surrogateescape")
+
+
+def _nearest(name: bytes, names: Iterable[bytes]) -> str:
+    """Which of some names may be meant by one, for messages; empty: none."""
+    from difflib import get_close_matches
+
+    short = [_text(other) for other in sorted(names) if len(other) <= _COMPARED_NAMES][
+        :_COMPARED_NAMES
+    ]
+    found = get_close_matches(_text(name[:_COMPARED_NAMES]), short, 1, _LEAST_LIKENESS)
+    return quoted(found[0]) if found else ""
+
+
 def _quoted_names(names: Iterable[bytes]) -> str:
     """Some names, in their order."""
-    shown = [quoted(name.decode("utf-8", "surrogateescape")) for name in sorted(names)]
+    shown = [quoted(_text(name)) for name in sorted(names)]
     more = [plural(len(shown) - 3, "other")] if len(shown) > 3 else []
     return ", ".join([*shown[:3], *more])
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import argparse
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from itertools import islice
+from itertools import chain, islice
 from typing import Any
 
 import numpy as np
@@ -37,22 +37,20 @@ from tfwire.cli import _arguments, _csv, _rows, _sequences, _tables, _webdataset
 from tfwire.cli._row_survey import (
     ARROW_FORMATS,
     Losses,
-    Place,
     RowColumn,
+    RowPlace,
     RowSurvey,
     columns_of_schema,
     typed_row,
 )
-from tfwire.cli._rows import Encoder, OpenedFile, Row, RowAndKinds, TextWriter
+from tfwire.cli._rows import MAX_ROWS, Encoder, NumberedRow, OpenedFile, Row, TextWriter, pieces
 from tfwire.cli._sequences import SequenceRow
 from tfwire.cli._streams import Progress
 
 _BUDGET = 16 << 20  # bytes of a batch
-_MAX_ROWS = 65536  # of a batch
 _WINDOW = 64  # records whose sizes are added
-_VALUE_BYTES = 64  # of a value in Python, beside its string
 _MAX_RECORD_SIZE = 2**30
-PlacedRow = tuple[Place, Row, Mapping[str, str] | None]
+PlacedRow = tuple[RowPlace, Row, Mapping[str, str] | None]
 
 
 class Conversion:
@@ -196,7 +194,7 @@ class Conversion:
         reader = open_reader(
             self._options.files,
             features,
-            batch_size=max(1, min(_MAX_ROWS, _WINDOW * _BUDGET // self._largest_window)),
+            batch_size=max(1, min(MAX_ROWS, _WINDOW * _BUDGET // self._largest_window)),
             compression_type=self._options.compression,
             on_corrupt=self._options.on_corrupt,
             binary_as=self._binary_as(features, survey),
@@ -336,12 +334,12 @@ class Conversion:
             return
         left = self._options.limit
         for path in self._options.files:
-            for number, (row, kinds) in enumerate(islice(self._rows_of_file(path), left)):
+            for place, row, kinds in islice(self._rows_of_file(path), left):
                 try:
                     _sequences.decode_all_base64(row, self._options.base64)
                 except ValueError as error:
-                    raise ValueError(f"{_csv.place_of_row(path, row, number)}: {error}") from None
-                yield (path, number), row, kinds
+                    raise ValueError(f"{place}: {error}") from None
+                yield place, row, kinds
                 left = None if left is None else left - 1
 
     def _rows_of_records(self) -> Iterator[PlacedRow]:
@@ -352,22 +350,26 @@ class Conversion:
             except ValueError as error:
                 raise _not_an_example(path, number, error) from None
             self.losses.num_kindless += kindless
-            yield (path, number), row, kinds
+            yield RowPlace(path, number, "record"), row, kinds
 
-    def _rows_of_file(self, path: str) -> Iterator[RowAndKinds]:
+    def _rows_of_file(self, path: str) -> Iterator[PlacedRow]:
         if self._source in ARROW_FORMATS:
             of_records = _tables.is_of_records(_tables.arrow_schema(path, self._source))
-            for batch, _ in _tables.table_batches(path, self._source, _BUDGET // 8):
-                yield from _sequences.rows_of_batch(path, batch, of_records)
+            batches = _tables.table_batches(path, self._source, _BUDGET // 8)
+            found = (_sequences.rows_of_batch(path, batch, of_records) for batch, _ in batches)
+            for number, (row, kinds) in enumerate(chain.from_iterable(found)):
+                yield RowPlace(path, number, "row"), row, kinds
             return
+        unit = "row" if self._source == "tar" else "line"
         with _rows.opened(path) as source:
-            for found in self._rows_of_text(source, path):
-                yield found
+            for number, row, kinds in self._rows_of_text(source, path):
+                yield RowPlace(path, number, unit), row, kinds
                 self._progress.update(path, source.position())
 
-    def _rows_of_text(self, source: OpenedFile, path: str) -> Iterator[RowAndKinds]:
+    def _rows_of_text(self, source: OpenedFile, path: str) -> Iterator[NumberedRow]:
         if self._source == "tar":
-            return _webdataset.sample_rows(source, self._options.key)
+            samples = _webdataset.sample_rows(source, self._options.key)
+            return ((number, *found) for number, found in enumerate(samples))
         if self._source == "csv":
             return _csv.csv_rows(source, path, self._csv)
         return _rows.json_rows(source, _sequences.json_sequence)
@@ -378,7 +380,7 @@ class Conversion:
         """Writes typed rows; those of SequenceExamples have columns of steps, too."""
         if self._target == "tfrecord" and steps is not None:
             with self._sharded_writer() as writer:
-                for piece in _pieces(rows):
+                for piece in pieces(rows, _BUDGET // 2):
                     table, features = _sequences.columns_of_rows(piece, columns, steps)
                     if table:
                         writer.write_columns(table, features=features)
@@ -392,7 +394,7 @@ class Conversion:
             self._note_files(writer.paths or [], writer.num_records)
         elif self._target in ARROW_FORMATS:
             with self._table_files(_tables.schema_of_columns(columns)) as files:
-                for piece in _pieces(rows):
+                for piece in pieces(rows, _BUDGET // 2):
                     with _tables.arrow_errors("a column cannot be written"):
                         batch = _tables.table_of_rows(piece, columns)
                     files.write(batch, _tables.sizes_of_rows(batch))
@@ -442,7 +444,7 @@ class Conversion:
             return TextWriter(file, compressed, encoder)
 
         with self._file_set(open_writer, lambda items, chosen: items[chosen]) as files:
-            for piece in _pieces(lines):
+            for piece in pieces(lines, _BUDGET // 2):
                 files.write(piece, [len(line) for line in piece])
         self._note_files(files.paths, files.num_rows)
 
@@ -469,32 +471,9 @@ def _typed(
     rows: Iterable[PlacedRow], columns: Sequence[RowColumn], steps: Sequence[RowColumn]
 ) -> Iterator[Row]:
     """Rows with the values of their columns in the columns' kinds and order."""
-    for (path, number), row, _ in rows:
+    for place, row, _ in rows:
         try:
             typed = typed_row(row, columns)
             yield _sequences.typed(row, typed, steps) if isinstance(row, SequenceRow) else typed
         except ValueError as error:
-            raise ValueError(f"{_csv.place_of_row(path, row, number)}: {error}") from None
-
-
-def _pieces(items: Iterator[Any]) -> Iterator[list[Any]]:
-    """Rows or lines in lists of bounded size."""
-    piece: list[Any] = []
-    size = 0
-    for item in items:
-        piece.append(item)
-        if isinstance(item, bytes):
-            size += len(item)
-        else:
-            size += sum(map(_size, [*item.values(), *getattr(item, "lists", {}).values()]))
-        if size >= _BUDGET // 2 or len(piece) >= _MAX_ROWS:
-            yield piece
-            piece, size = [], 0
-    if piece:
-        yield piece
-
-
-def _size(value: Any) -> int:
-    if isinstance(value, list):
-        return _VALUE_BYTES + sum(map(_size, value))
-    return _VALUE_BYTES + (len(value) if isinstance(value, bytes) else 0)
+            raise ValueError(f"{place}: {error}") from None

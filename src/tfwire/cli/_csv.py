@@ -12,10 +12,10 @@ from collections.abc import Iterable, Iterator, Sequence
 from itertools import chain, islice
 from typing import Any, NamedTuple
 
-from tfwire._interface.messages import quoted, show_path
+from tfwire._interface.messages import quoted
 from tfwire._interface.new_files import split_name
 from tfwire.cli._row_survey import RowColumn, RowValue, is_number
-from tfwire.cli._rows import Encoder, OpenedFile, Row, RowAndKinds, json_value
+from tfwire.cli._rows import Encoder, NumberedRow, OpenedFile, Row, json_value
 
 _MAX_CELL = (1 << 31) - 1
 _UTF8 = "utf-8-sig"  # with or without a byte order mark
@@ -47,23 +47,11 @@ class CsvForm(NamedTuple):
         return self.delimiter or ("\t" if split_name(path)[0].endswith(".tsv") else ",")
 
 
-class _CsvRow(dict[str, RowValue]):
-    """A row that knows the line where it begins."""
-
-    line: int
-
-
-def place_of_row(path: str, row: Row, number: int) -> str:
-    """Where a row is, for messages: its file and, of CSV, its line; else its number."""
-    where = f"line {row.line}" if isinstance(row, _CsvRow) else f"row {number}"
-    return f"{show_path(path)}: {where}"
-
-
 # ---- Reading ------------------------------------------------------------------------------------
 
 
-def csv_rows(source: OpenedFile, path: str, form: CsvForm) -> Iterator[RowAndKinds]:
-    """The rows of a CSV file. Empty cells are missing values, all others strings.
+def csv_rows(source: OpenedFile, path: str, form: CsvForm) -> Iterator[NumberedRow]:
+    """The rows of a CSV file, by line. Empty cells are missing values, all others strings.
 
     Raises:
         ValueError: It is no CSV file of this form. The error names the line.
@@ -89,9 +77,8 @@ def csv_rows(source: OpenedFile, path: str, form: CsvForm) -> Iterator[RowAndKin
             if len(cells) != len(names):
                 raise ValueError(f"line {number}: expected {len(names)} cells, found {len(cells)}")
             pairs = zip(names, cells, strict=True)
-            row = _CsvRow({name: cell.encode() for name, cell in pairs if cell})
-            row.line = number
-            yield row, None
+            row: Row = {name: cell.encode() for name, cell in pairs if cell}
+            yield number, row, None
     finally:
         text.detach()
 
@@ -121,7 +108,8 @@ def _checked_lines(text: Iterable[str], encoding: str) -> Iterator[str]:
             if not line.isascii():
                 line.encode()
             elif number == 1 and 3 * line.count("\0") > len(line):
-                raise ValueError("line 1: UTF-16 without a mark; give --encoding utf-16-le")
+                order = "be" if line.startswith("\0") else "le"
+                raise ValueError(f"line 1: UTF-16 without a mark; give --encoding utf-16-{order}")
             yield line.removeprefix("\ufeff") if number == 1 else line  # left by utf-16-le
     except UnicodeEncodeError:
         raise ValueError(f"line {number}: {_wrong_bytes(line, encoding)}") from None

@@ -19,8 +19,24 @@ from tfwire import SkippedRegions
 from tfwire._interface.messages import plural, quoted, show_path
 
 RowValue = int | float | bytes | list[Any]
-Place = tuple[str, int]
-"""A file, and the number of a row in it."""
+
+
+class RowPlace(NamedTuple):
+    """Where a row is.
+
+    Attributes:
+        path: The file.
+        number: Of the row in it, or of its line.
+        unit: "row", "record" or "line".
+    """
+
+    path: str
+    number: int
+    unit: str
+
+    def __str__(self) -> str:
+        return f"{show_path(self.path)}: {self.unit} {self.number}"
+
 
 NON_FINITE = {"NaN": math.nan, "Infinity": math.inf, "-Infinity": -math.inf}
 _WORDS = {word.encode(): number for word, number in NON_FINITE.items()}
@@ -142,7 +158,7 @@ class _ColumnStatistics:
     """What was seen of a column."""
 
     def __init__(self) -> None:
-        self.kinds: dict[str, Place] = {}  # with the first row
+        self.kinds: dict[str, RowPlace] = {}  # with the first row
         self.lists = False
         self.counts: tuple[int, int] = (1 << 63, 0)
         self.text = True
@@ -152,7 +168,7 @@ class _ColumnStatistics:
         self.words = self.integers = self.numbers = True  # all strings are such
         self.some_number = False
 
-    def add(self, row: Place, value: RowValue, kind: str | None = None) -> None:
+    def add(self, row: RowPlace, value: RowValue, kind: str | None = None) -> None:
         """Adds the value of a row; its kind is that of its items unless it is given."""
         items = value if isinstance(value, list) else [value]
         self.lists |= isinstance(value, list)
@@ -230,7 +246,7 @@ class RowSurvey:
         self.num_empty = 0
 
     def add(
-        self, place: Place, row: Mapping[str, RowValue], kinds: Mapping[str, str] | None = None
+        self, place: RowPlace, row: Mapping[str, RowValue], kinds: Mapping[str, str] | None = None
     ) -> None:
         """Adds a row, with the kinds of its values if they are known."""
         for name, value in row.items():
@@ -265,9 +281,10 @@ class RowSurvey:
         if mixed and not self._one_kind:
             return "float"
         found = ", ".join(
-            f"{kind} in row {row} of {show_path(path)}" for kind, (path, row) in seen.kinds.items()
+            f"{kind} in {at.unit} {at.number} of {show_path(at.path)}"
+            for kind, at in seen.kinds.items()
         )
-        raise ValueError(f"{quoted(name)} is of several kinds: {found} (the first row of each)")
+        raise ValueError(f"{quoted(name)} is of several kinds: {found} (the first of each)")
 
 
 # ---- What a conversion loses on the way, or writes in another form ------------------------------

@@ -24,6 +24,9 @@ from tfwire.cli._row_survey import NON_FINITE, RowColumn, RowValue
 Row = dict[str, RowValue]
 # The kinds of values are None where the values say them.
 RowAndKinds = tuple[Row, Mapping[str, str] | None]
+NumberedRow = tuple[int, Row, Mapping[str, str] | None]  # by the line where it begins
+MAX_ROWS = 65536  # of a batch
+_VALUE_BYTES = 64  # of a value in Python, beside its string
 _LONGEST_LINE = 1 << 30  # bytes, as long as records may be
 
 
@@ -88,7 +91,7 @@ def _shortest(values: Any) -> list[float]:
 
 def json_rows(
     source: OpenedFile, other_row: Callable[[dict[str, Any]], RowAndKinds | None]
-) -> Iterator[RowAndKinds]:
+) -> Iterator[NumberedRow]:
     """The rows of JSON lines: objects, or Examples in protobuf's JSON, which say their kinds.
 
     Args:
@@ -106,9 +109,10 @@ def json_rows(
         if line.isspace() or not line:
             continue
         try:
-            yield _json_row(line, other_row)
+            row, kinds = _json_row(line, other_row)
         except (ValueError, RecursionError) as error:
             raise ValueError(f"line {number}: {_said(error)}") from None
+        yield number, row, kinds
 
 
 def _said(error: ValueError | RecursionError) -> str:
@@ -295,3 +299,26 @@ class TextWriter:
         self._file.write(self._footer)
         if self._gzip is not None:
             self._gzip.close()
+
+
+def pieces(items: Iterator[Any], budget: int) -> Iterator[list[Any]]:
+    """Rows or lines in lists of about so many bytes, and MAX_ROWS at most."""
+    piece: list[Any] = []
+    size = 0
+    for item in items:
+        piece.append(item)
+        if isinstance(item, bytes):
+            size += len(item)
+        else:
+            size += sum(map(_size, [*item.values(), *getattr(item, "lists", {}).values()]))
+        if size >= budget or len(piece) >= MAX_ROWS:
+            yield piece
+            piece, size = [], 0
+    if piece:
+        yield piece
+
+
+def _size(value: Any) -> int:
+    if isinstance(value, list):
+        return _VALUE_BYTES + sum(map(_size, value))
+    return _VALUE_BYTES + (len(value) if isinstance(value, bytes) else 0)

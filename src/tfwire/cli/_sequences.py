@@ -20,9 +20,9 @@ from tfwire import (
     example_to_json,
     train,
 )
-from tfwire._interface.messages import quoted, show_path
+from tfwire._interface.messages import quoted
 from tfwire.cli import _rows, _tables
-from tfwire.cli._row_survey import Place, RowColumn, RowSurvey, RowValue
+from tfwire.cli._row_survey import RowColumn, RowPlace, RowSurvey, RowValue
 from tfwire.cli._rows import Encoder, Row, RowAndKinds
 
 _LISTS = ("feature_lists", "featureLists")  # of plain JSON, and of protobuf's
@@ -102,21 +102,20 @@ def _as_list(value: Any) -> Any:
 # ---- What is in them ----------------------------------------------------------------------------
 
 
-def check_target(target: str, place: Place) -> None:
+def check_target(target: str, place: RowPlace) -> None:
     """Refuses a format that holds no steps.
 
     Raises:
         ValueError: It holds none.
     """
     if target not in _TARGETS:
-        path, number = place
         raise ValueError(
-            f"{show_path(path)}: record {number}: a SequenceExample can be converted to JSON "
+            f"{place}: a SequenceExample can be converted to JSON "
             "lines, TFRecord, Parquet and Arrow files alone"
         )
 
 
-def add_steps(survey: RowSurvey, place: Place, row: SequenceRow) -> None:
+def add_steps(survey: RowSurvey, place: RowPlace, row: SequenceRow) -> None:
     """Adds the steps of a row to a survey, in which each is a row."""
     for name, steps in row.lists.items():
         survey.add(place, {name: []})  # so that it is known, whatever its steps are

@@ -31,6 +31,7 @@ class Reader:
         self.parser = parser
         self.root = root
         self.leaves: list[Leaf] = list(root.leaves())
+        self.steps = dict(_all_steps(root, ""))
         self.splits = splits
         self._begin()
 
@@ -260,7 +261,7 @@ class Split:
         return numbers.shuffle(size, seed)
 
     def _steps_feature(self, name: str | None) -> StepsFeature:
-        found = dict(_all_steps(self._reader.root, ""))
+        found = self._reader.steps
         if name is None and len(found) == 1:
             return next(iter(found.values()))
         if name is None:
@@ -314,8 +315,9 @@ class Split:
         return f"split {quoted(split)}, {show_path(path)}, record {record}"
 
     def _value(self, columns: dict[str, Any], row: int, number: int) -> dict[str, Any]:
+        where = self._where(number) if self._reader.steps else ""  # which are decoded later
         try:
-            return self._reader.root.value(self._reader.row(columns, row))
+            return self._reader.root.value(self._reader.row(columns, row), where)
         except ValueError as error:
             raise ValueError(f"{self._where(number)}: {error}") from error
 

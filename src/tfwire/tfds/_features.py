@@ -106,8 +106,12 @@ class Leaf:
             return stacked([self.value(self.row(columns, n)) for n in range(count)], (count,))
         return self.value(columns)
 
-    def value(self, stored: Mapping[str, Any]) -> Any:
-        """Of what is stored of a row, of a sequence in it, or of many rows, its value."""
+    def value(self, stored: Mapping[str, Any], where: str = "") -> Any:
+        """Of what is stored of a row, of a sequence in it, or of many rows, its value.
+
+        Args:
+            where: The row, for errors that come when it is not known any more.
+        """
         try:
             return self._value(stored)
         except (ValueError, zlib.error) as error:
@@ -170,8 +174,8 @@ class Group:
         for child in self.children.values():
             yield from [child] if isinstance(child, Leaf) else child.leaves()
 
-    def value(self, stored: Mapping[str, Any]) -> dict[str, Any]:
-        return {name: child.value(stored) for name, child in self.children.items()}
+    def value(self, stored: Mapping[str, Any], where: str = "") -> dict[str, Any]:
+        return {name: child.value(stored, where) for name, child in self.children.items()}
 
     def column(self, columns: Mapping[str, Any]) -> dict[str, Any]:
         return {name: child.column(columns) for name, child in self.children.items()}
@@ -186,11 +190,11 @@ class StepsFeature:
     def leaves(self) -> Iterator[Leaf]:
         yield from [self.element] if isinstance(self.element, Leaf) else self.element.leaves()
 
-    def value(self, stored: Mapping[str, Any]) -> Dataset[Any]:
+    def value(self, stored: Mapping[str, Any], where: str = "") -> Dataset[Any]:
         """A Dataset that decodes an element when it is asked for."""
         columns = self.stored(stored)
         count = len(next(iter(columns.values())))
-        return Dataset.range(count).map(partial(_step, self, columns))
+        return Dataset.range(count).map(partial(_step, self, columns, where))
 
     def stored(self, stored: Mapping[str, Any]) -> dict[str, Any]:
         """What is stored of all steps of an example."""
@@ -204,8 +208,11 @@ class StepsFeature:
         return self.element.column(columns)
 
 
-def _step(steps: StepsFeature, columns: Mapping[str, Any], number: Any) -> Any:
-    return steps.element.value({key: column[int(number)] for key, column in columns.items()})
+def _step(steps: StepsFeature, columns: Mapping[str, Any], where: str, number: Any) -> Any:
+    try:
+        return steps.element.value({key: column[int(number)] for key, column in columns.items()})
+    except ValueError as error:
+        raise ValueError(f"{where}: step {number}: {error}") from error
 
 
 # ---- Making it ----------------------------------------------------------------------------------
@@ -239,8 +246,16 @@ def feature_of(
     if isinstance(decoder, SkipDecoding):
         leaf.decode = as_stored if isinstance(leaf, DynamicLeaf) else None
     elif decoder is not None:
-        leaf.decode, leaf._decoded = decoder, ((), None)
+        leaf.decode, leaf._decoded = partial(_decoded_by, decoder), ((), None)
     return leaf
+
+
+def _decoded_by(decoder: Callable[[Any], Any], stored: Any) -> Any:
+    """What a user's decoder makes of a value; its errors are those of the value."""
+    try:
+        return decoder(stored)
+    except Exception as error:
+        raise ValueError(f"its decoder raised {type(error).__name__}: {error}") from error
 
 
 def is_dataset(node: Mapping[str, Any]) -> bool:

@@ -4,7 +4,8 @@ import inspect
 import io
 import operator
 import os
-from contextlib import suppress
+import socket
+from contextlib import closing, suppress
 from pathlib import Path
 
 import fsspec
@@ -165,6 +166,21 @@ def test_loops_of_links_are_no_folders_below(tmp_path, monkeypatch):
         f"file://{tmp_path}/a/b/",
     ):
         assert both[:1] == list(tfw.read_records(asked))
+
+
+def test_fifos_and_sockets_are_no_files_of_folders_and_patterns(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "folder").mkdir()
+    tfw.write_records("folder/a", [b"a"])
+    os.mkfifo("folder/fifo")
+    with closing(socket.socket(socket.AF_UNIX)) as bound:
+        bound.bind("folder/socket")
+    for root in ("folder", f"file://{tmp_path}/folder"):
+        for asked in ("/", "/*", "/**"):
+            assert [b"a"] == list(tfw.read_records(root + asked))
+    Path("folder/link").symlink_to("nothing")
+    with pytest.raises(FileNotFoundError, match="folder/link"):
+        list(tfw.read_records("folder"))
 
 
 def test_a_schema_is_that_of_all_files(place):

@@ -6,7 +6,8 @@ Everything that reads files finds them here, once, before the first is opened:
 * a folder is the files in it, as Spark, Ray and others write them;
 * a pattern is what matches it, and ``name@64`` the files ``name-00000-of-00064`` and so on: all;
 * in these, folders that exist before the rest are themselves, and so is the name of a set;
-* of folders and patterns, what lies beside records is left out: see ``is_beside``.
+* of folders and patterns, what lies beside records is left out, see ``is_beside``, and so are
+  FIFOs, sockets and devices.
 
 Names are sorted. A folder or pattern without files is an error.
 """
@@ -17,6 +18,7 @@ import errno
 import glob
 import os
 import re
+import stat
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from contextlib import suppress
 from typing import Any
@@ -147,7 +149,7 @@ def find_files(path: Any, asks: bool = False) -> list[Any]:
         return [path]
     found, kinds = pattern, dict[str, bool]()
     for found in meanings(pattern, num_shards):
-        if kinds := {match: os.path.isdir(match) for match in _matches(found)}:
+        if kinds := _kinds(_matches(found)):
             break
     return files_that_match(name, found, num_shards, kinds)
 
@@ -167,8 +169,20 @@ def matching_names(patterns: Iterable[Any]) -> list[str]:
 
 
 def _find_in_folder(folder: str) -> list[Any]:
-    with os.scandir(folder) as entries:
-        return _files_of(folder, {entry.path: entry.is_dir() for entry in entries})
+    return _files_of(folder, _kinds(os.path.join(folder, name) for name in os.listdir(folder)))
+
+
+def _kinds(names: Iterable[str]) -> dict[str, bool]:
+    """Whether each is a folder, of what is one, a file or a link to nothing."""
+    kinds = {}
+    for name in names:
+        try:
+            mode = os.stat(name).st_mode
+        except OSError:
+            mode = stat.S_IFREG  # opening it says what is wrong
+        if stat.S_ISREG(mode) or stat.S_ISDIR(mode):
+            kinds[name] = stat.S_ISDIR(mode)
+    return kinds
 
 
 def _files_of(folder: str, kinds: Mapping[str, bool]) -> list[str]:
@@ -334,7 +348,7 @@ def _match_objects(path: ObjectPath, num_shards: int) -> list[Any]:
                 break
     except Exception as error:
         raise_naming(path, "the pattern could not be expanded", error)
-    kinds = {match: _is_folder(fs, entry) for match, entry in entries.items()}
+    kinds = {name: _is_folder(fs, entry) for name, entry in entries.items() if _is_usual(entry)}
     return _objects(path, fs, files_that_match(str(path), pattern, num_shards, kinds))
 
 
@@ -343,10 +357,16 @@ def _list_objects(fs: Any, folder: str) -> dict[str, bool] | None:
     if not fs.isdir(folder):
         return None
     # Some stores list the folder itself, as an empty object.
-    names = {entry["name"]: _is_folder(fs, entry) for entry in fs.ls(folder, detail=True)}
     return {
-        name: is_folder for name, is_folder in names.items() if name.strip("/") != folder.strip("/")
+        entry["name"]: _is_folder(fs, entry)
+        for entry in fs.ls(folder, detail=True)
+        if _is_usual(entry) and entry["name"].strip("/") != folder.strip("/")
     }
+
+
+def _is_usual(entry: Mapping[str, Any]) -> bool:
+    """Whether it is no FIFO, socket or device, as of local files."""
+    return bool(entry["type"] != "other" or entry.get("islink"))
 
 
 def _is_folder(fs: Any, entry: Mapping[str, Any]) -> bool:

@@ -99,7 +99,7 @@ class ShardedWriter(WriterBase):
         storage_options: StorageOptions = None,
         kinds: FeatureKinds | None = None,
     ) -> None:
-        super().__init__(kinds)
+        super().__init__(kinds, pattern)
         options = either_word(compression_type, options)
         if (shard_size is None) == (num_shards is None):
             raise ValueError("give either shard_size or num_shards")

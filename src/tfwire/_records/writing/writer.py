@@ -119,7 +119,7 @@ class TFRecordWriter(WriterBase):
         storage_options: StorageOptions = None,
         kinds: FeatureKinds | None = None,
     ) -> None:
-        super().__init__(kinds)
+        super().__init__(kinds, path)
         options = either_word(compression_type, options)
         self._num_threads = integer("num_threads", num_threads, 1)
         self._path = path = with_storage_options(path, storage_options)

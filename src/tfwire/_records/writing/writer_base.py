@@ -17,6 +17,8 @@ from tfwire._base import system
 from tfwire._base.aliases import FeatureKinds
 from tfwire._base.errors import copied
 from tfwire._base.iterator_threads import is_waited_for, turn_at
+from tfwire._base.text import show_path
+from tfwire._records.files.paths import is_path
 from tfwire._records.frames import are_rows, as_record
 
 Self = TypeVar("Self", bound="WriterBase")
@@ -32,7 +34,8 @@ class WriterBase:
 
     _closed = True  # until the constructor has succeeded
 
-    def __init__(self, kinds: FeatureKinds | None) -> None:
+    def __init__(self, kinds: FeatureKinds | None, output: Any) -> None:
+        self._output = output  # for errors
         self._rows: Any = None  # a WriterRows, as soon as there are rows
         if kinds is not None:
             self._the_rows(kinds)
@@ -47,7 +50,8 @@ class WriterBase:
         if self._rows is None:
             from tfwire._examples.encode import WriterRows
 
-            made = WriterRows(kinds)
+            output = show_path(self._output) if is_path(self._output) else ""
+            made = WriterRows(kinds, output)
             self._rows = vars(self).setdefault("_made_rows", made)  # by one thread
         return self._rows
 
