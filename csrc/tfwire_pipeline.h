@@ -216,6 +216,20 @@ TFW_API void tfw_chunk_get(const tfw_chunk *chunk, tfw_chunk_info *out_info);
 TFW_API int tfw_chunk_column(const tfw_chunk *chunk, bool is_list, size_t feature,
                              tfw_column *out_column, tfw_error *error);
 
+/* Where rows of a column go. */
+typedef struct tfw_packed {
+    size_t feature;
+    uint64_t at; /* in the block */
+} tfw_packed;
+
+/* Copies rows [first, first + count) of columns of dense numbers into a block of size bytes, each
+ * to its place. Any number of threads may do so with the same chunk.
+ * TFW_E_ARGUMENT: there are no such rows, no such column, it is not of dense numbers, or its rows
+ * do not fit into the block: those before it were copied. */
+TFW_API int tfw_chunk_pack(const tfw_chunk *chunk, uint64_t first, uint64_t count,
+                           const tfw_packed *columns, size_t column_count, uint8_t *out,
+                           size_t size, tfw_error *error);
+
 /* The same, for tfw_hold_release: the column stays as it is, whatever becomes of the chunk, and
  * keeps no other column. A column that is held several times is to be released as often.
  * TFW_E_ARGUMENT; TFW_E_MEMORY; TFW_E_UNSUPPORTED: this is a forked child. */

@@ -212,6 +212,12 @@ static void chunks_at_the_edges(void) {
         CHECK_EQ(TFW_E_ARGUMENT,
                  tfw_chunk_hold(chunk, i % 2 == 0, size_edge(i), &column, &hold, NULL));
         CHECK(hold == NULL);
+        const tfw_packed packed = {.feature = size_edge(i)};
+        CHECK_EQ(TFW_E_ARGUMENT, tfw_chunk_pack(chunk, 0, 1, &packed, 1, data, FRAMED, NULL));
+        CHECK_EQ(size_edge(i) < 2 ? TFW_OK : TFW_E_ARGUMENT,
+                 tfw_chunk_pack(chunk, 0, size_edge(i), NULL, 0, NULL, 0, NULL));
+        CHECK_EQ(size_edge(i) < 2 ? TFW_OK : TFW_E_ARGUMENT,
+                 tfw_chunk_pack(chunk, size_edge(i), 0, NULL, 0, NULL, 0, NULL));
     }
     tfw_place place;
     tfw_chunk_place(chunk, 0, &place);
