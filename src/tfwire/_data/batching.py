@@ -14,7 +14,15 @@ from tfwire._data.fetched import FetchingCursor
 from tfwire._data.indexed_records import ByNumber
 from tfwire._data.parsed_ahead import ParsedAhead
 from tfwire._data.pipeline import Pipeline, check_dataset
-from tfwire._data.prefetch import MOST_GIVEN, AheadCursor, Drawn, draw, mapped, resumed
+from tfwire._data.prefetch import (
+    MOST_GIVEN,
+    AheadCursor,
+    Drawn,
+    Prefetch,
+    draw,
+    mapped,
+    resumed,
+)
 from tfwire._data.record_sources import Records
 from tfwire._data.shuffle import Shuffle
 from tfwire._data.stages import Cursor, Derived, GatheringElements, MapCursor, Shard, Stage, Through
@@ -30,6 +38,7 @@ from tfwire._data.structure import (
 from tfwire._data.take_skip_repeat import Repeat, Skip, Take
 from tfwire._parsing.features import FixedLenFeature, FixedLenSequenceFeature
 from tfwire._parsing.fetched_batches import FetchedBatches
+from tfwire._parsing.packed_rows import PackingParser
 from tfwire._records.index.record_numbers import IndexedTable, indexed_table
 
 # Bytes of the records that a thread parses at once.
@@ -177,6 +186,18 @@ def _with_threads(stage: Stage, num_threads: int) -> Stage:
         parser, features, _, stacks = stage.arguments
         return Parse(below, parser, features, num_threads, stacks)
     return stage.over(below)
+
+
+def packing_batches(stage: Stage) -> Stage:
+    """The same pipeline, whose batches are PackedRows where nothing after parsing looks into them,
+    and where C reads the records."""
+    if isinstance(stage, (Prefetch, Repeat, Shard, Skip, Take)):
+        below = packing_batches(stage.source)
+        return stage if below is stage.source else stage.over(below)
+    if not isinstance(stage, Parse) or not isinstance(stage.source, Batch):
+        return stage
+    parser, *others = stage.arguments
+    return Parse(stage.source, PackingParser.over(parser), *others)
 
 
 def _reading_ahead(stage: Stage, num_threads: int) -> Stage:

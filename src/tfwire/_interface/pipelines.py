@@ -18,6 +18,8 @@ Iterators derive from ``tfwire.DatasetIterator``: ``_translated`` and ``_given_u
 * Knowing stages again: ``Records``, ``Parse``, ``Unbatch``, ``Zip``.
 * Passes for users: ``iterate``; ``Epochs`` numbers them; ``threaded`` parses in threads, of which
   ``num_cpus`` make sense. ``Workers`` compute in threads what comes in order.
+* Batches in blocks of a neighbour's: a stage ``packing_batches`` gives ``PackedRows`` where it can,
+  and so does what a ``PackingParser`` parses from files.
 * The structure of elements: tuples and dicts, which ``map_structure``, ``zip_structures`` and
   ``leaves`` walk. ``stack_elements`` and ``stack_ragged`` make batches; ``count_rows``,
   ``cut_rows`` and ``join_rows`` take them apart and together.
@@ -33,7 +35,11 @@ Iterators derive from ``tfwire.DatasetIterator``: ``_translated`` and ``_given_u
 
 from tfwire._base.system import num_cpus as num_cpus
 from tfwire._base.workers import Workers as Workers
-from tfwire._data.batching import Parse as Parse, threaded as threaded
+from tfwire._data.batching import (
+    Parse as Parse,
+    packing_batches as packing_batches,
+    threaded as threaded,
+)
 from tfwire._data.combining import Unbatch as Unbatch, Zip as Zip
 from tfwire._data.dataset import paths_of as paths_of
 from tfwire._data.grouped import Intact as Intact, group_by_window as group_by_window
@@ -72,4 +78,5 @@ from tfwire._data.structure import (
 )
 from tfwire._parsing.features import to_dtype as to_dtype
 from tfwire._parsing.fetched_batches import NumberedParser as NumberedParser
+from tfwire._parsing.packed_rows import PackedRows as PackedRows, PackingParser as PackingParser
 from tfwire._records.index.random_access import chosen_numbers as chosen_numbers

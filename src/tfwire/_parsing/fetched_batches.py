@@ -13,9 +13,8 @@ import numpy as np
 from tfwire._base.aliases import Array
 from tfwire._base.native import ffi, lib
 from tfwire._base.strings import StringTable
-from tfwire._parsing.chunk_columns import rows_of_chunk
 from tfwire._parsing.failure import ParseFailure
-from tfwire._parsing.fields import Column
+from tfwire._parsing.file_chunks import PathsOfFiles
 from tfwire._parsing.native_session import Schema
 from tfwire._records.index.random_access import TFRecordFiles
 from tfwire._records.index.record_numbers import IndexedTable, indexed_table
@@ -24,13 +23,19 @@ from tfwire._records.reading.pipeline import Chunk, NativePipeline, PipelineOpti
 _ONE_BATCH = 1 << 30  # records of a batch that holds all that were ordered
 
 
+def _no_path(number: int) -> None:
+    """That of a file, for parsers whose results name it."""
+
+
 class Fetching(Protocol):
     """What this module needs of a parser."""
 
     _schemas: Sequence[Schema | None]
     _flags: int
 
-    def _batches(self, parts: list[list[Column]], count: int, size: int) -> Iterator[Any]: ...
+    def _batches_of(
+        self, chunk: Chunk, count: int, size: int, paths: PathsOfFiles
+    ) -> Iterator[Any]: ...
 
 
 class FetchedBatches:
@@ -90,8 +95,7 @@ class FetchedBatches:
         if self._held:
             self._held.popleft()
         try:
-            rows = rows_of_chunk(chunk, self._parser._schemas)
-            return list(self._parser._batches(rows.parts, count, self._size))
+            return list(self._parser._batches_of(chunk, count, self._size, _no_path))
         except ParseFailure:  # columns that do not fit each other
             return None
 
@@ -105,8 +109,8 @@ class FetchedBatches:
 
 
 class NumberedParser:
-    """Parses records of files by their numbers, in the caller's thread; for any number of threads
-    and forked processes.
+    """Parses records of files by their numbers, or records in memory, in the caller's thread; for
+    any number of threads and forked processes.
 
     Args:
         parser: A Parser.
@@ -117,29 +121,33 @@ class NumberedParser:
         self._parser = parser
         self._files = files
         self._unused: list[FetchedBatches] = []
+        self._unused_given: list[FetchedBatches] = []
         self._is_careful = False  # C cannot read these files
 
-    def parse(self, numbers: Array) -> Any:
+    def parse(self, records: Array | StringTable) -> Any:
         """As ``parser.parse(files[numbers])``, without an object for each record.
 
         Args:
-            numbers: int64, counted from the beginning.
+            records: Numbers, int64, counted from the beginning; or the records.
         """
-        batches = self._acquire() if len(numbers) else None
+        given = isinstance(records, StringTable)
+        unused = self._unused_given if given else self._unused
+        batches = self._acquire(unused, given) if len(records) else None
         if batches is not None:
-            batches.order(np.ascontiguousarray(numbers, np.int64))
-            found = batches.take(len(numbers))
+            batches.order(records if given else np.ascontiguousarray(records, np.int64))
+            found = batches.take(len(records))
             if found is not None:
-                self._unused.append(batches)
+                unused.append(batches)
                 return found[0]
-        return self._parser.parse(self._files[numbers])  # also says what is wrong
+        # Which also says what is wrong.
+        return self._parser.parse(records if given else self._files[records])
 
-    def _acquire(self) -> FetchedBatches | None:
+    def _acquire(self, unused: list[FetchedBatches], given: bool) -> FetchedBatches | None:
         try:
-            return self._unused.pop()
+            return unused.pop()
         except IndexError:
-            table = None if self._is_careful else indexed_table(self._files)
-        if table is None:
+            table = None if given or self._is_careful else indexed_table(self._files)
+        if table is None and not given:
             self._is_careful = True
             return None
         return FetchedBatches(self._parser, table, _ONE_BATCH)

@@ -1,0 +1,124 @@
+"""Batches whose dense columns stay in the memory of a pipeline until there is a block for them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from tfwire._base.native import call, ffi, lib
+from tfwire._parsing.chunk_columns import rows_of_chunk
+from tfwire._parsing.fields import Cuts, Dense, Field, results_of_batches
+from tfwire._parsing.file_chunks import PathsOfFiles
+from tfwire._parsing.parsers import Parser
+from tfwire._records.reading.pipeline import Chunk
+
+
+class DenseColumns(NamedTuple):
+    """FixedLenFeatures of numbers.
+
+    Attributes:
+        keys: Of all features of the specification, in order.
+        dense: Those of these features.
+        dtypes, shapes: Of a row of each.
+        numbers: The columns of C.
+    """
+
+    keys: list[Any]
+    dense: list[Any]
+    dtypes: list[np.dtype[Any]]
+    shapes: list[tuple[int, ...]]
+    numbers: list[int]
+
+    def places(self, offsets: Sequence[int]) -> Any:
+        """``tfw_packed[]`` of the columns, each at an offset in a block."""
+        return ffi.new("tfw_packed[]", list(zip(self.numbers, offsets, strict=True)))
+
+
+class PackedRows(NamedTuple):
+    """A batch of parsed records.
+
+    Attributes:
+        chunk: Has the records.
+        first, num_rows: Which of them.
+        columns: Those that ``pack`` copies: one object for all batches of a pass.
+        others: The results of the other features.
+    """
+
+    chunk: Chunk
+    first: int
+    num_rows: int
+    columns: DenseColumns
+    others: dict[Any, Any]
+
+    def pack(self, places: Any, address: int, size: int) -> None:
+        """Copies the dense columns into a block, without Python's lock. Any thread may call this.
+
+        Args:
+            places: Where they go: ``tfw_packed[]``.
+            address, size: Of the block.
+
+        Raises:
+            ValueError: They do not fit.
+        """
+        memory, native = ffi.cast("uint8_t *", address), self.chunk.native
+        rows, number = (self.first, self.num_rows), len(places)
+        call(lib.tfw_chunk_pack, native, *rows, places, number, memory, size)
+
+
+class PackingParser(Parser[Any, Any]):
+    """A Parser whose batches of files are PackedRows. Where the records do not come from C, or
+    columns must fit each other, they are as those of the parser that it is made of."""
+
+    _others: dict[Any, Field]
+    _columns: DenseColumns
+
+    @classmethod
+    def over(cls, parser: Parser[Any, Any]) -> PackingParser:
+        """The one of a parser, so that passes go on with the memory of those before."""
+        found: PackingParser | None = vars(parser).get("_packing")
+        if found is None:
+            found = vars(parser)["_packing"] = cls._made(parser)
+        return found
+
+    @classmethod
+    def _made(cls, parser: Parser[Any, Any]) -> PackingParser:
+        found = cls.__new__(cls)
+        found._start(parser._schemas, parser._init["bytes_as"], parser._init["empty_is_missing"])
+        [schema], [plan] = found._schemas, found._plans
+        assert schema is not None
+        assert plan is not None
+        fields, numbers = plan.fields, set(plan.cuts.numbers)
+        found._others = {
+            key: field
+            for key, field in fields.items()
+            if not isinstance(field, Dense) or field.column not in numbers
+        }
+        keys = [key for key in fields if key not in found._others]
+        dtypes = [np.dtype(schema.dtypes[column]) for column in plan.cuts.numbers]
+        columns = DenseColumns(list(fields), keys, dtypes, plan.cuts.shapes, plan.cuts.numbers)
+        found._columns = columns
+        return found
+
+    def _batches_of(
+        self, chunk: Chunk, count: int, size: int, paths: PathsOfFiles
+    ) -> Iterator[Any]:
+        others = self._other_results(chunk, count, size)
+        for first in range(0, count, size):
+            found = dict(zip(self._others, map(next, others), strict=True))
+            yield PackedRows(chunk, first, min(size, count - first), self._columns, found)
+
+    def _other_results(self, chunk: Chunk, count: int, size: int) -> list[Iterator[Any]]:
+        """Of the features that are not packed, batch by batch."""
+        if not self._others:
+            return []
+        rows = rows_of_chunk(chunk, self._schemas)
+        if count < rows.num_rows:
+            rows = rows.between(0, count)
+        [columns] = rows.parts
+        fields, finish = self._others.values(), self._finish
+        if count <= size:
+            return [iter([finish(field.batch(columns, count))]) for field in fields]
+        cuts = Cuts([], [], list(enumerate(fields)))
+        return results_of_batches(cuts, columns, count, size, finish)
