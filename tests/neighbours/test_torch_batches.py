@@ -53,6 +53,8 @@ def plain(value):
     """A batch as lists, with the types of its columns."""
     if isinstance(value, dict):
         return {key: plain(part) for key, part in value.items()}
+    if isinstance(value, list):
+        return [plain(part) for part in value]
     if isinstance(value, tuple):
         return type(value).__name__, [plain(part) for part in value]
     if isinstance(value, torch.Tensor):

@@ -16,12 +16,15 @@ from tfwire._interface.messages import boolean, integer
 from tfwire._interface.pipelines import (
     Epochs,
     NumberedParser,
+    PackedRows,
+    PackingParser,
     as_key,
     check_rule,
     chosen_numbers,
     generator,
     in_memory,
     iterate,
+    packing_batches,
     size_in_memory,
     threaded,
 )
@@ -134,8 +137,12 @@ class TFRecordIterableDataset(data.IterableDataset):
     def __iter__(self) -> DatasetIterator[Value]:
         return self._iterate(1)
 
-    def _iterate(self, num_threads: int) -> DatasetIterator[Value]:
-        """A pass that parses in this many threads; 1: as the dataset says."""
+    def _iterate(self, num_threads: int, packs: bool = False) -> DatasetIterator[Value]:
+        """A pass that parses in this many threads; 1: as the dataset says.
+
+        Args:
+            packs: Batches may be PackedRows.
+        """
         rank, world_size = self._process()
         worker = data.get_worker_info()
         number, workers = (0, 1) if worker is None else (worker.id, worker.num_workers)
@@ -144,9 +151,12 @@ class TFRecordIterableDataset(data.IterableDataset):
             raise ValueError(f"at most {_MOST_WORKERS} workers share a dataset, found {workers}")
         slot = _slot(number, 0 if worker is None else workers)
         epochs = _WorkerEpochs(share._stage, self._next_epochs, slot)
-        return iterate(threaded(share, num_threads)._stage, self._shown, epochs)
+        stage = threaded(share, num_threads)._stage
+        return iterate(packing_batches(stage) if packs else stage, self._shown, epochs)
 
     def _shown(self, element: Any) -> Value:
+        if isinstance(element, PackedRows):
+            return element
         return handed_over(converted(element, self._form))
 
     def _share(self, num_shards: int, index: int) -> Dataset[Any]:
@@ -273,6 +283,7 @@ class TFRecordMapDataset(data.Dataset):
         self._in_memory = None if in_memory is None else boolean("in_memory", in_memory)
         self._records = TFRecordFiles(paths, storage_options=storage_options)
         self._numbered = NumberedParser(self._parser, self._records)
+        self._packing: NumberedParser | None = None  # made when it is asked for
         self._memory = self._read()
 
     def _read(self) -> Any:
@@ -344,6 +355,13 @@ class TFRecordMapDataset(data.Dataset):
             return converted(self._numbered.parse(numbers), form)
         return converted(self._parser.parse(self._memory[numbers]), form)
 
+    def _rows(self, numbers: Any) -> Value:
+        """As ``_batch``, but PackedRows where C parses them."""
+        if self._packing is None:
+            self._packing = NumberedParser(PackingParser.over(self._parser), self._records)
+        found = self._packing.parse(numbers if self._memory is None else self._memory[numbers])
+        return found if isinstance(found, PackedRows) else converted(found, self._form)
+
     def _single(self, record: bytes) -> Item:
         item = Item(converted(self._parser.parse_single(record), self._form))
         item.ragged, item.nested = self._ragged, self._form["nested"]
@@ -351,7 +369,7 @@ class TFRecordMapDataset(data.Dataset):
 
     def __getstate__(self) -> dict[str, Any]:
         """Without the records: another process reads them again."""
-        return {**self.__dict__, "_memory": None}
+        return {**self.__dict__, "_memory": None, "_packing": None}
 
     def __setstate__(self, state: dict[str, Any]) -> None:
         self.__dict__.update(state)
@@ -405,3 +423,6 @@ class _Chosen(Items):
 
     def columns(self) -> Value:
         return self._dataset._batch(self._numbers, self._dataset._form)
+
+    def rows(self) -> Value:
+        return self._dataset._rows(self._numbers)

@@ -9,10 +9,12 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import torch
 from torch.utils import data
 
-from tfwire._interface.messages import integer
+from tfwire._interface.messages import check_callable, integer
 from tfwire._interface.pipelines import Workers
+from tfwire.torch._blocks import Packing
 from tfwire.torch._datasets import TFRecordIterableDataset
-from tfwire.torch._worker_batches import collate
+from tfwire.torch._devices import OnCpu, OnCuda, as_device, pinned_block, plain_block
+from tfwire.torch._worker_batches import Items, collate
 
 if TYPE_CHECKING:
     from tfwire.typing import Value
@@ -34,9 +36,19 @@ class ThreadLoader(data.DataLoader):
         num_threads: How many threads make batches.
         collate_fn: As for DataLoader, called by the threads.
         prefetch_factor: Batches per thread that are made ahead.
+        device: Where batches lie: each is one block, and its tensors are views of it. "cpu", or
+            "cuda", a number or a torch.device of CUDA: then a stream of its own copies a batch from
+            pinned memory, which is used again, while the ones before it are computed. "cuda" is the
+            current device when a pass begins. Strings that are lists stay as they are. None:
+            each tensor has memory of its own, as ``collate_fn`` leaves it.
+        device_fn: With a device: a function of every batch on it, called by the threads, and on
+            CUDA within that stream: ``lambda batch: {**batch, "x": batch["x"].half()}``, or
+            ``batch["image"].div(255).to(memory_format=torch.channels_last)``.
 
     Raises:
-        ValueError: ``num_threads`` or ``prefetch_factor`` is below 1; others as of DataLoader.
+        ValueError: ``num_threads`` or ``prefetch_factor`` is below 1; there is no such device; it
+            is one of CUDA, and ``pin_memory`` is True; ``device_fn`` without a device; others as of
+            DataLoader.
 
     Example:
         >>> features = {"x": tfw.FixedLenFeature([8], tfw.float32)}
@@ -61,7 +73,17 @@ class ThreadLoader(data.DataLoader):
         pin_memory: bool = False,
         drop_last: bool = False,
         generator: torch.Generator | None = None,
+        device: str | int | torch.device | None = None,
+        device_fn: Callable[..., object] | None = None,
     ) -> None:
+        self.device = as_device(device)
+        self.device_fn = device_fn
+        if device_fn is not None:
+            check_callable("device_fn", device_fn)
+            if self.device is None:
+                raise ValueError("device_fn needs a device")
+        if pin_memory and self.device is not None and self.device.type == "cuda":
+            raise ValueError("pin_memory is for batches of the CPU, found device='cuda'")
         self.num_threads = integer("num_threads", num_threads, 1)
         self._ahead = self.num_threads * integer("prefetch_factor", prefetch_factor, 1)
         super().__init__(
@@ -96,9 +118,11 @@ class _LoadedBatches(Iterator[Any]):
         draw = _draw_elements if isinstance(loader.dataset, data.IterableDataset) else _draw_numbers
         self._ended = False
         pieces = draw(loader)
+        making = _Making(loader)
+        self._receive = making.receive
         self._workers = Workers(
             lambda: next(pieces, _Drawn(last=True)),
-            _Making(loader),
+            making,
             loader.num_threads,
             loader._ahead,
             owner=self,
@@ -112,7 +136,7 @@ class _LoadedBatches(Iterator[Any]):
                 self._ended = True
                 raise
             if batch is not _FINISHED:
-                return batch
+                return self._receive(batch)
             self._ended = True
         raise StopIteration
 
@@ -121,19 +145,29 @@ _FINISHED = object()
 
 
 class _Making:
-    """Makes a batch, in any thread."""
+    """Makes a batch, in any thread.
+
+    Attributes:
+        receive: What the consumer does with it.
+    """
 
     def __init__(self, loader: ThreadLoader) -> None:
         self._dataset: Any = loader.dataset
         self._collate: Any = loader.collate_fn
         self._by_number = not isinstance(loader.dataset, data.IterableDataset)
         self._in_batches = loader.batch_sampler is not None or loader.batch_size is not None
+        self._packs = _packs(loader)
+        place = _place_of(loader)
+        self._finish = self._collated if place is None else place.make
+        self.receive = _same if place is None else place.receive
         self._pins = loader.pin_memory and torch.cuda.is_available()
 
     def __call__(self, drawn: _Drawn) -> Value:
         if drawn.last:
             return _FINISHED
-        content = self._items(drawn.content) if self._by_number else drawn.content
+        return self._finish(self._items(drawn.content) if self._by_number else drawn.content)
+
+    def _collated(self, content: Any) -> Value:
         batch = self._collate(content)
         return data._utils.pin_memory.pin_memory(batch) if self._pins else batch
 
@@ -141,8 +175,31 @@ class _Making:
         if not self._in_batches:
             return self._dataset[numbers]
         if callable(getattr(self._dataset, "__getitems__", None)):
-            return self._dataset.__getitems__(numbers)
+            items = self._dataset.__getitems__(numbers)
+            return items.rows() if self._packs and isinstance(items, Items) else items
         return [self._dataset[number] for number in numbers]
+
+
+def _same(batch: Any) -> Any:
+    return batch
+
+
+def _packs(loader: ThreadLoader) -> bool:
+    """Whether batches of a parser may go into their blocks at once: nobody looks at them before."""
+    return loader.device is not None and loader.collate_fn is collate
+
+
+def _place_of(loader: ThreadLoader) -> OnCpu | OnCuda | None:
+    """What puts the batches of a pass on their device."""
+    device = loader.device
+    if device is None:
+        return None
+    packing = Packing(getattr(loader.dataset, "_form", {}), loader.collate_fn)
+    if device.type == "cpu":
+        pins = loader.pin_memory and torch.cuda.is_available()
+        return OnCpu(packing, pinned_block if pins else plain_block, loader.device_fn)
+    number = torch.cuda.current_device() if device.index is None else device.index
+    return OnCuda(torch.device("cuda", number), packing, loader.device_fn, loader.num_threads)
 
 
 def _draw_numbers(loader: ThreadLoader) -> Iterator[_Drawn]:
@@ -157,7 +214,8 @@ def _draw_elements(loader: ThreadLoader) -> Iterator[_Drawn]:
     """The elements of each batch of an iterable dataset."""
     source: Any = loader.dataset
     ours = isinstance(source, TFRecordIterableDataset)
-    elements = source._iterate(loader.num_threads) if ours else iter(source)
+    packs = loader.batch_size is None and _packs(loader)
+    elements = source._iterate(loader.num_threads, packs) if ours else iter(source)
     if loader.batch_size is None:
         return map(_Drawn, elements)
     return _gathered(elements, loader.batch_size, loader.drop_last)

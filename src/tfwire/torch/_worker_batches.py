@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from abc import abstractmethod
 from collections.abc import Callable, Iterator, Sequence
+from copy import copy
 from itertools import chain
 from typing import TYPE_CHECKING, Any
 
@@ -45,6 +46,10 @@ class Items(Sequence[Any]):
     @abstractmethod
     def columns(self) -> Value:
         """The batch."""
+
+    @abstractmethod
+    def rows(self) -> Value:
+        """The batch, or PackedRows of it."""
 
 
 def collate(items: object) -> Value:
@@ -180,6 +185,7 @@ _SENT_DTYPES = (
     *(torch.float16, torch.float32, torch.float64, torch.complex64, torch.complex128),
 )
 _ARRAY_DTYPES = [torch.empty(0, dtype=dtype).numpy().dtype for dtype in _SENT_DTYPES]
+_BLOCK_DTYPES = {*_SENT_DTYPES, torch.bfloat16}
 _DTYPE_NUMBERS = {dtype: code for code, dtype in enumerate(_SENT_DTYPES)}
 
 
@@ -294,6 +300,48 @@ _STRUCTURES: dict[str, tuple[type, Callable[[Any], Any], Callable[[Any], Any]]] 
     "strings": (
         StringTensor,
         lambda strings: (strings.values, strings.lengths),
-        lambda parts: StringTensor(*parts),
+        lambda parts: StringTensor._trusted(*parts),
     ),
 }
+
+
+def with_tensors(value: Any, change: Callable[[Any], Any]) -> Any:
+    """The same structure, with what a function makes of its tensors and of everything else that
+    has a method ``to``, always in the same order."""
+    if isinstance(value, torch.Tensor) and value.is_nested and value.layout is torch.jagged:
+        return nested_tensor(*(change(part) for part in (value.values(), value.offsets())))
+    if isinstance(value, dict):
+        found = {key: with_tensors(part, change) for key, part in value.items()}
+        return found if type(value) is dict else _updated(value, found)
+    for cls, parts_of, made in _STRUCTURES.values():
+        if type(value) is cls:
+            return made(with_tensors(part, change) for part in parts_of(value))
+    if isinstance(value, (tuple, list)):
+        if isinstance(value, list) and value and isinstance(value[0], (bytes, str)):
+            return value  # strings of a batch
+        parts = [with_tensors(part, change) for part in value]
+        return type(value)(*parts) if hasattr(value, "_fields") else type(value)(parts)
+    return change(value) if hasattr(value, "to") else value
+
+
+def tensors_of(value: Any) -> list[Any]:
+    """What ``with_tensors`` calls its function with."""
+    found: list[Any] = []
+
+    def note(each: Any) -> Any:
+        found.append(each)
+        return each
+
+    with_tensors(value, note)
+    return found
+
+
+def _updated(value: dict[Any, Any], found: dict[Any, Any]) -> Any:
+    copied = copy(value)
+    copied.update(found)
+    return copied
+
+
+def can_be_in_a_block(value: Any) -> bool:
+    """Whether a tensor is plain memory of the CPU, without a history of its own."""
+    return type(value) is torch.Tensor and value.dtype in _BLOCK_DTYPES and _is_plain(value)

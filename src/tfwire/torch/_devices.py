@@ -1,0 +1,233 @@
+"""Batches on a device: blocks of memory that copies begin from, and streams that they run on."""
+
+from __future__ import annotations
+
+import threading
+from collections import deque
+from collections.abc import Callable
+from typing import Any, NamedTuple
+
+import torch
+
+from tfwire._interface.messages import warn
+from tfwire.torch._blocks import Packing
+from tfwire.torch._worker_batches import tensors_of, with_tensors
+
+_SMALLEST_BLOCK = 1 << 16
+
+
+def as_device(device: Any) -> torch.device | None:
+    """The device of an argument; without a number, the current one of its kind is asked for later.
+
+    Raises:
+        TypeError: It is no device.
+        ValueError: There is no such device, or it is neither the CPU nor of CUDA.
+    """
+    if device is None:
+        return None
+    if isinstance(device, bool) or not isinstance(device, (str, int, torch.device)):
+        raise TypeError(f"device must be a torch.device, str or int, got {type(device).__name__}")
+    try:
+        found = torch.device("cuda", device) if isinstance(device, int) else torch.device(device)
+    except RuntimeError as error:
+        raise ValueError(f"device={device!r} is no device: {error}") from None
+    if found.type not in ("cpu", "cuda"):
+        raise ValueError(f"device must be of type 'cpu' or 'cuda', got {device!r}")
+    if found.type == "cuda":
+        count = torch.cuda.device_count() if torch.cuda.is_available() else 0
+        if not count:
+            raise ValueError(f"device={device!r}: torch finds no device of CUDA")
+        if found.index is not None and not 0 <= found.index < count:
+            raise ValueError(f"device={device!r}: torch finds {count} device(s) of CUDA")
+    return found
+
+
+def plain_block(size: int) -> torch.Tensor:
+    """Memory that is new as long as a tensor of it lives."""
+    return torch.empty(size, dtype=torch.uint8)
+
+
+def pinned_block(size: int) -> torch.Tensor:
+    """The same in pinned memory, if there is some."""
+    try:
+        return torch.empty(size, dtype=torch.uint8, pin_memory=True)
+    except RuntimeError as error:
+        reason = (str(error).splitlines() or ["no reason"])[0]
+        warn(f"{size} bytes cannot be pinned, so copies to the device are slower: {reason}")
+        return plain_block(size)
+
+
+class OnCpu:
+    """Batches that are views of a block each.
+
+    Args:
+        packing: Puts them there.
+        new_block: Makes blocks.
+        function: Changes batches; None: they stay as they are.
+    """
+
+    def __init__(
+        self,
+        packing: Packing,
+        new_block: Callable[[int], torch.Tensor],
+        function: Callable[[Any], Any] | None,
+    ) -> None:
+        self._packing = packing
+        self._new_block = new_block
+        self._function = function
+
+    def make(self, content: Any) -> Any:
+        packed = self._packing.pack(content, self._new_block)
+        batch = packed.on(packed.block)
+        return batch if self._function is None else self._function(batch)
+
+    def receive(self, batch: Any) -> Any:
+        return batch
+
+
+class PinnedRing:
+    """Blocks of pinned memory. Each is filled, copied to a device, and filled again when that copy
+    has ended; for any number of threads.
+
+    Args:
+        most: How many blocks are kept: more than threads that fill them.
+        new_block: Makes them.
+    """
+
+    def __init__(self, most: int, new_block: Callable[[int], torch.Tensor]) -> None:
+        self._new_block = new_block
+        self._lock = threading.Lock()
+        self._left = most  # blocks that may be made
+        self._free: list[torch.Tensor] = []
+        self._copied: deque[tuple[torch.Tensor, Any]] = deque()  # with the event after the copy
+
+    def take(self, size: int) -> torch.Tensor:
+        """A block of this size at least. It waits for the end of a copy, if none is unused."""
+        event = block = None
+        with self._lock:
+            self._collect()
+            if self._free:
+                block = self._free.pop()
+            elif self._left > 0 or not self._copied:
+                self._left -= 1
+            else:
+                block, event = self._copied.popleft()
+        if event is not None:
+            event.synchronize()
+        if block is None or len(block) < size:
+            block = self._new_block(max(_SMALLEST_BLOCK, 1 << (size - 1).bit_length()))
+        return block
+
+    def _collect(self) -> None:
+        for _ in range(len(self._copied)):
+            block, event = self._copied.popleft()
+            if event.query():
+                self._free.append(block)
+            else:
+                self._copied.append((block, event))
+
+    def give_back(self, block: torch.Tensor, event: Any = None) -> None:
+        """A block that was taken, with the event after which it may be filled again."""
+        with self._lock:
+            if event is None:
+                self._free.append(block)
+            else:
+                self._copied.append((block, event))
+
+
+class _Sent(NamedTuple):
+    """A batch on its way.
+
+    Attributes:
+        tensors: What it has on the device, to which the consumer's stream is told.
+        event: When it is there.
+        is_whole: Whether nothing of it is left on the CPU.
+    """
+
+    batch: Any
+    tensors: list[torch.Tensor]
+    event: Any
+    is_whole: bool
+
+
+class OnCuda:
+    """Batches that are views of one block on a device each, which a stream of their own copies from
+    pinned memory.
+
+    Args:
+        device: With its number.
+        packing, function: As for OnCpu; the function is called on that stream.
+        num_threads: How many threads call ``make``.
+    """
+
+    def __init__(
+        self,
+        device: torch.device,
+        packing: Packing,
+        function: Callable[[Any], Any] | None,
+        num_threads: int,
+    ) -> None:
+        self._device = device
+        self._packing = packing
+        self._function = function
+        self._ring = PinnedRing(num_threads + 2, pinned_block)
+        self._stream = torch.cuda.Stream(device)
+        self._threads = threading.local()
+
+    def make(self, content: Any) -> _Sent:
+        """Puts a batch on its way, in a thread that does nothing else."""
+        if not hasattr(self._threads, "has_stream"):
+            torch.cuda.set_stream(self._stream)
+            self._threads.has_stream = True
+        taken: list[torch.Tensor] = []
+
+        def take(size: int) -> torch.Tensor:
+            taken.append(self._ring.take(size))
+            return taken[0][:size]
+
+        try:
+            packed = self._packing.pack(content, take)
+            copied = torch.cuda.Event()
+        except BaseException:
+            for block in taken:
+                self._ring.give_back(block)
+            raise
+        # From here on the block is the ring's with an event, or nobody's any more.
+        copy = _copied(packed.block, self._device)
+        copied.record(self._stream)
+        self._ring.give_back(taken[0], copied)
+        batch, tensors = packed.on(copy), [copy]
+        if self._function is not None:
+            batch = self._function(batch)
+            copied = torch.cuda.Event()
+            copied.record(self._stream)
+        if self._function is not None or not packed.is_whole:
+            tensors += [each for each in tensors_of(batch) if _is_on(each, self._device)]
+        return _Sent(batch, tensors, copied, packed.is_whole)
+
+    def receive(self, sent: _Sent) -> Any:
+        """The batch, in the order of the caller's stream."""
+        stream = torch.cuda.current_stream(self._device)
+        stream.wait_event(sent.event)
+        _used_by(stream, sent.tensors)
+        if sent.is_whole:
+            return sent.batch
+        return with_tensors(
+            sent.batch, lambda t: t if _is_on(t, self._device) else t.to(self._device)
+        )
+
+
+def _copied(block: torch.Tensor, device: torch.device) -> torch.Tensor:
+    """A copy on a device, when the current stream has come to it."""
+    copy = torch.empty(len(block), dtype=torch.uint8, device=device)
+    return copy.copy_(block, non_blocking=True)
+
+
+def _used_by(stream: Any, tensors: list[torch.Tensor]) -> None:
+    """The memory of tensors is not used again before a stream has come to where it is now."""
+    for tensor in tensors:
+        tensor.record_stream(stream)
+
+
+def _is_on(value: Any, device: torch.device) -> bool:
+    return bool(getattr(value, "device", None) == device)

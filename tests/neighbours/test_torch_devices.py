@@ -1,0 +1,272 @@
+"""Batches on a device, with CUDA played by the CPU: streams whose copies are late, and events that
+complete in any order."""
+
+import random
+import threading
+
+import pytest
+import torch
+from sample import COUNT, SPEC
+from test_torch_batches import plain
+from test_torch_blocks import THREADS, mixed, stream, tensors  # noqa: F401
+
+import tfwire as tfw
+from tfwire.torch import TFRecordMapDataset, ThreadLoader, _devices
+from tfwire.torch._devices import PinnedRing, as_device
+
+GARBAGE = 0xA5
+
+
+class Stream:
+    """Steps that are taken when somebody waits for them, or by chance."""
+
+    def __init__(self, device=None):
+        self.lock = threading.Lock()
+        self.steps = []
+        self.done = 0
+
+    def add(self, step):
+        with self.lock:
+            self.steps.append(step)
+
+    def run(self, until):
+        with self.lock:
+            while self.done < until:
+                self.steps[self.done]()
+                self.steps[self.done] = None
+                self.done += 1
+
+    def wait_event(self, event):
+        event.synchronize()
+
+
+class Event:
+    chance = random.Random(1)
+
+    def record(self, stream):
+        self.stream, self.place = stream, len(stream.steps)
+
+    def query(self):
+        if self.chance.random() < 0.3:
+            self.stream.run(min(self.place, self.stream.done + 1))
+        return self.stream.done >= self.place
+
+    def synchronize(self):
+        self.stream.run(self.place)
+
+
+class FakeCuda:
+    """Two devices. The memory of the second is the CPU's, but nothing arrives before its time.
+
+    Attributes:
+        used: Tensors of which the allocator was told that the consumer's stream uses them.
+        copies: How many there were.
+        pinned: Addresses of pinned blocks.
+    """
+
+    def __init__(self, monkeypatch):
+        self.consumer, self.of_thread = Stream(), threading.local()
+        self.used, self.copies, self.pinned = [], 0, set()
+        given = {
+            "is_available": lambda: True,
+            "device_count": lambda: 2,
+            "current_device": lambda: 1,
+            "current_stream": self.current_stream,
+            "set_stream": lambda stream: setattr(self.of_thread, "stream", stream),
+            "Stream": Stream,
+            "Event": Event,
+        }
+        for name, function in given.items():
+            monkeypatch.setattr(torch.cuda, name, function)
+        monkeypatch.setattr(_devices, "_copied", self.copied)
+        monkeypatch.setattr(_devices, "_used_by", lambda stream, found: self.used.extend(found))
+        monkeypatch.setattr(_devices, "pinned_block", self.pinned_block)
+        monkeypatch.setattr(_devices, "_is_on", lambda value, device: True)
+
+    def current_stream(self, device):
+        assert torch.device("cuda", 1) == device
+        return getattr(self.of_thread, "stream", self.consumer)
+
+    def pinned_block(self, size):
+        block = torch.empty(size, dtype=torch.uint8)
+        self.pinned.add(block.data_ptr())
+        return block
+
+    def copied(self, block, device):
+        assert torch.device("cuda", 1) == device
+        assert block.untyped_storage().data_ptr() in self.pinned
+        assert block.numel() % 64 == 0
+        copy = torch.full_like(block, GARBAGE)
+        self.copies += 1
+        self.of_thread.stream.add(lambda: copy.copy_(block))
+        return copy
+
+
+@pytest.fixture
+def cuda(monkeypatch):
+    return FakeCuda(monkeypatch)
+
+
+def check_sent(cuda, batch):
+    """Its tensors are views of one block, of which the allocator was told."""
+    storages = {each.untyped_storage().data_ptr() for each in tensors(batch) if each.numel()}
+    assert storages <= {each.data_ptr() for each in cuda.used}
+    assert len(storages) <= 1
+
+
+@pytest.mark.parametrize("threads", THREADS)
+@pytest.mark.parametrize("kind", ["stream", "shuffled", "numbers"])
+def test_batches_arrive_whole(files, cuda, threads, kind):
+    def loader(**options):
+        if kind == "numbers":
+            torch.manual_seed(1)
+            dataset = TFRecordMapDataset(files, SPEC)
+            return ThreadLoader(dataset, 7, shuffle=True, num_threads=threads, **options)
+        dataset = stream(files, size=7, shuffled=kind == "shuffled", strings="tensor")
+        return ThreadLoader(dataset, None, num_threads=threads, **options)
+
+    expected = list(map(plain, loader()))
+    held = []
+    for batch in loader(device="cuda"):
+        assert expected[len(held)] == plain(batch)
+        check_sent(cuda, batch)
+        held.append(batch)
+    assert expected == list(map(plain, held))
+    assert len(expected) == cuda.copies
+    assert len(cuda.pinned) <= threads + 2
+
+
+def test_all_kinds_of_features_arrive(mixed, cuda):  # noqa: F811
+    from test_torch_blocks import FEATURES
+
+    for form in ({"strings": "tensor"}, {"nested": True}):
+        expected = list(ThreadLoader(stream(mixed, FEATURES, 30, **form), None))
+        found = list(ThreadLoader(stream(mixed, FEATURES, 30, **form), None, device=1))
+        assert list(map(plain, expected)) == list(map(plain, found))
+
+
+def test_a_function_runs_between_copy_and_consumer(files, cuda):
+    def doubled(batch):
+        found = torch.full_like(batch["id"], -1)
+        cuda.of_thread.stream.add(lambda: torch.mul(batch["id"], 2, out=found))
+        return {"id": found}
+
+    loader = ThreadLoader(stream(files), None, device="cuda", device_fn=doubled, num_threads=3)
+    found = []
+    for batch in loader:
+        found += batch["id"].tolist()
+        assert any(batch["id"] is each for each in cuda.used)
+    assert list(range(0, 2 * COUNT, 2)) == found
+
+
+def test_an_error_comes_at_its_batch_and_its_block_comes_back(files, cuda):
+    def collated(batch):
+        if 500 in batch["id"]:
+            raise KeyError("odd")
+        return batch
+
+    options = {"device": "cuda", "collate_fn": collated, "num_threads": 2}
+    batches = iter(ThreadLoader(stream(files, size=10), None, **options))
+    assert list(range(500)) == [i for _ in range(50) for i in next(batches)["id"].tolist()]
+    with pytest.raises(KeyError, match="odd"):
+        next(batches)
+    assert [] == list(batches)
+    assert len(cuda.pinned) <= 4
+
+
+def test_larger_batches_take_larger_blocks(cuda):
+    rows = [{"x": torch.full((size,), size)} for size in (1, 10**5, 10, 10**6, 0, 3 * 10**4)]
+    found = [batch["x"] for batch in ThreadLoader(rows, None, device="cuda", num_threads=3)]
+    assert [row["x"].tolist() for row in rows] == [x.tolist() for x in found]
+
+
+# ---- The ring -----------------------------------------------------------------------------------
+
+
+class Late:
+    """An event that ends when it is told, or when somebody waits for it."""
+
+    def __init__(self):
+        self.ended = self.waited_for = False
+
+    def query(self):
+        return self.ended
+
+    def synchronize(self):
+        self.ended = self.waited_for = True
+
+
+def test_a_block_is_used_again_when_its_copy_has_ended():
+    ring = PinnedRing(3, lambda size: torch.empty(size, dtype=torch.uint8))
+    blocks, events = [ring.take(100) for _ in range(3)], [Late() for _ in range(3)]
+    assert 3 == len({block.data_ptr() for block in blocks})
+    for block, event in zip(blocks, events, strict=True):
+        ring.give_back(block, event)
+    events[1].ended = True  # in odd order
+    assert ring.take(100) is blocks[1]
+    events[2].ended = True
+    assert ring.take(100) is blocks[2]
+    assert not events[0].waited_for
+    assert ring.take(100) is blocks[0]
+    assert events[0].waited_for
+    spare = ring.take(100)  # never a deadlock
+    assert all(spare is not block for block in blocks)
+    ring.give_back(blocks[0])  # of a batch that failed
+    assert ring.take(10**6) is not blocks[0]
+
+
+@pytest.mark.parametrize("seed", range(5))
+def test_no_block_is_written_to_before_its_copy_has_ended(seed):
+    chance, made, busy = random.Random(seed), [], {}
+
+    def new_block(size):
+        made.append(size)
+        return torch.empty(size, dtype=torch.uint8)
+
+    ring = PinnedRing(4, new_block)
+    for _ in range(500):
+        size = chance.choice([0, 1, 100, 70_000, 200_000])
+        block = ring.take(size)
+        assert len(block) >= size
+        event = busy.pop(block.data_ptr(), None)
+        assert event is None or event.ended
+        event = busy[block.data_ptr()] = Late()
+        ring.give_back(block, event)
+        for each in busy.values():
+            each.ended |= chance.random() < 0.2
+    assert len(made) < 15
+
+
+def test_memory_that_cannot_be_pinned_is_replaced(monkeypatch):
+    empty = torch.empty
+
+    def failing(*sizes, pin_memory=False, **options):
+        if pin_memory:
+            raise RuntimeError("CUDA error: out of memory\nmore")
+        return empty(*sizes, **options)
+
+    monkeypatch.setattr(torch, "empty", failing)
+    with pytest.warns(tfw.TfwireWarning, match=r"100 bytes cannot be pinned.*out of memory$"):
+        block = _devices.pinned_block(100)
+    assert 100 == len(block)
+
+
+# ---- Arguments ----------------------------------------------------------------------------------
+
+
+def test_devices(cuda):
+    assert as_device(None) is None
+    assert torch.device("cuda", 1) == as_device(1) == as_device("cuda:1")
+    assert torch.device("cuda") == as_device("cuda") == as_device(torch.device("cuda"))
+    for wrong in (2, "cuda:2"):
+        with pytest.raises(ValueError, match=r"2 device\(s\)"):
+            as_device(wrong)
+    with pytest.raises(ValueError, match="pin_memory is for batches of the CPU"):
+        ThreadLoader([1], pin_memory=True, device="cuda")
+
+
+def test_pinned_batches_of_the_cpu(files, cuda, monkeypatch):
+    monkeypatch.setattr("tfwire.torch._threads.pinned_block", cuda.pinned_block)
+    loader = ThreadLoader(stream(files), None, device="cpu", pin_memory=True)
+    for batch in loader:
+        assert batch["id"].untyped_storage().data_ptr() in cuda.pinned
