@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator
-from itertools import chain, islice
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any
 
 import torch
 from torch.utils import data
@@ -12,8 +11,8 @@ from torch.utils import data
 from tfwire._interface.messages import check_callable, integer
 from tfwire._interface.pipelines import Workers
 from tfwire.torch._blocks import Packing
-from tfwire.torch._datasets import TFRecordIterableDataset
 from tfwire.torch._devices import OnCpu, OnCuda, as_device, pinned_block, plain_block
+from tfwire.torch._drawing import NEW_STATE, Drawing, ForBatch, checked_state
 from tfwire.torch._worker_batches import Items, collate
 
 if TYPE_CHECKING:
@@ -86,6 +85,8 @@ class ThreadLoader(data.DataLoader):
             raise ValueError("pin_memory is for batches of the CPU, found device='cuda'")
         self.num_threads = integer("num_threads", num_threads, 1)
         self._ahead = self.num_threads * integer("prefetch_factor", prefetch_factor, 1)
+        self._state: dict[str, Any] = NEW_STATE  # where the next pass begins
+        self._drawing: Drawing | None = None  # of the last one
         super().__init__(
             dataset,
             batch_size,
@@ -99,34 +100,60 @@ class ThreadLoader(data.DataLoader):
         )
 
     def __iter__(self) -> Iterator[Value]:
-        return _LoadedBatches(self)
+        state, self._state = self._state, NEW_STATE
+        batches = _LoadedBatches(self, state)
+        self._drawing = batches.drawing
+        return batches
 
+    def state_dict(self) -> dict[str, object]:
+        """The position of the last pass, after the batches that it has handed over.
 
-class _Drawn(NamedTuple):
-    """Numbers of records, or elements; ``last``: there are no more."""
+        Returns:
+            A dict of JSON's types for ``load_state_dict``. Of a TFRecordIterableDataset it has the
+            place in the files, as of :meth:`tfwire.DatasetIterator.state_dict`; by number, the
+            state of the generator of random numbers. Other iterables begin again, and the batches
+            before are dropped.
 
-    content: Any = None
-    last: bool = False
+        Raises:
+            ValueError: The stream reads from something that cannot be read again.
+
+        Example:
+            >>> features = {"x": tfw.FixedLenFeature([8], tfw.float32)}
+            >>> dataset = TFRecordMapDataset("rows.tfrecord", features)
+            >>> loader = ThreadLoader(dataset, batch_size=2, shuffle=True)
+            >>> first = next(iter(loader))
+            >>> state = loader.state_dict()
+            >>> resumed = ThreadLoader(dataset, batch_size=2, shuffle=True)
+            >>> resumed.load_state_dict(state)
+            >>> [batch["x"].shape for batch in resumed]
+            [torch.Size([2, 8])]
+        """
+        return self._state if self._drawing is None else self._drawing.state()
+
+    def load_state_dict(self, state: dict[str, object]) -> None:
+        """Has the next pass continue from a state of another loader over the same dataset, with the
+        same arguments that decide what is in batches. The pass after it is the next epoch.
+
+        Args:
+            state: What ``state_dict`` returned; it may have been saved as JSON.
+
+        Raises:
+            TypeError, ValueError: It is not a state; when the pass begins, of another dataset.
+        """
+        self._state = checked_state(state)
+        self._drawing = None
 
 
 class _LoadedBatches(Iterator[Any]):
     """One pass of a ThreadLoader."""
 
-    def __init__(self, loader: ThreadLoader) -> None:
-        # As DataLoader does before it shuffles: then the order is the same for the same seed.
-        torch.empty((), dtype=torch.int64).random_(generator=loader.generator)
-        draw = _draw_elements if isinstance(loader.dataset, data.IterableDataset) else _draw_numbers
+    def __init__(self, loader: ThreadLoader, state: dict[str, Any]) -> None:
         self._ended = False
-        pieces = draw(loader)
+        packs = loader.batch_size is None and _packs(loader)
+        self.drawing = drawing = Drawing(loader, state, packs)
         making = _Making(loader)
         self._receive = making.receive
-        self._workers = Workers(
-            lambda: next(pieces, _Drawn(last=True)),
-            making,
-            loader.num_threads,
-            loader._ahead,
-            owner=self,
-        )
+        self._workers = Workers(drawing.draw, making, loader.num_threads, loader._ahead, owner=self)
 
     def __next__(self) -> Value:
         if not self._ended:
@@ -136,6 +163,7 @@ class _LoadedBatches(Iterator[Any]):
                 self._ended = True
                 raise
             if batch is not _FINISHED:
+                self.drawing.hand_over()
                 return self._receive(batch)
             self._ended = True
         raise StopIteration
@@ -162,7 +190,7 @@ class _Making:
         self.receive = _same if place is None else place.receive
         self._pins = loader.pin_memory and torch.cuda.is_available()
 
-    def __call__(self, drawn: _Drawn) -> Value:
+    def __call__(self, drawn: ForBatch) -> Value:
         if drawn.last:
             return _FINISHED
         return self._finish(self._items(drawn.content) if self._by_number else drawn.content)
@@ -200,28 +228,3 @@ def _place_of(loader: ThreadLoader) -> OnCpu | OnCuda | None:
         return OnCpu(packing, pinned_block if pins else plain_block, loader.device_fn)
     number = torch.cuda.current_device() if device.index is None else device.index
     return OnCuda(torch.device("cuda", number), packing, loader.device_fn, loader.num_threads)
-
-
-def _draw_numbers(loader: ThreadLoader) -> Iterator[_Drawn]:
-    """The numbers of each batch, by the sampler."""
-    sampler: Any = loader.sampler if loader.batch_sampler is None else loader.batch_sampler
-    numbers = iter(sampler)
-    first = list(islice(numbers, 1))  # now: samplers draw a seed then, from torch's generator
-    return map(_Drawn, chain(first, numbers))
-
-
-def _draw_elements(loader: ThreadLoader) -> Iterator[_Drawn]:
-    """The elements of each batch of an iterable dataset."""
-    source: Any = loader.dataset
-    ours = isinstance(source, TFRecordIterableDataset)
-    packs = loader.batch_size is None and _packs(loader)
-    elements = source._iterate(loader.num_threads, packs) if ours else iter(source)
-    if loader.batch_size is None:
-        return map(_Drawn, elements)
-    return _gathered(elements, loader.batch_size, loader.drop_last)
-
-
-def _gathered(elements: Iterator[Any], size: int, drop_last: bool) -> Iterator[_Drawn]:
-    while items := list(islice(elements, size)):
-        if len(items) == size or not drop_last:
-            yield _Drawn(items)

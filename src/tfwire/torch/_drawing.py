@@ -1,0 +1,158 @@
+"""What the batches of a ThreadLoader are made of, and states to continue from."""
+
+from __future__ import annotations
+
+import time
+from collections import deque
+from collections.abc import Iterator
+from itertools import chain, islice
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+import torch
+from torch.utils import data
+
+from tfwire.torch._datasets import TFRecordIterableDataset
+
+if TYPE_CHECKING:
+    from tfwire.torch._threads import ThreadLoader
+
+# The part of the time that goes to states of a stream is one by this.
+_TIMES_APART = 100
+NEW_STATE: dict[str, Any] = {"version": 1, "at": None, "batches": 0}  # of a pass that is to begin
+
+
+class ForBatch(NamedTuple):
+    """Numbers of records, or elements; ``last``: there are no more."""
+
+    content: Any = None
+    last: bool = False
+
+
+def checked_state(state: Any) -> dict[str, Any]:
+    """A state of a ThreadLoader.
+
+    Raises:
+        TypeError, ValueError: It is none.
+    """
+    if not isinstance(state, dict):
+        raise TypeError(f"state must be a dict, got {type(state).__name__}")
+    batches = state.get("batches")
+    whole = type(batches) is int and batches >= 0
+    if state.keys() != NEW_STATE.keys() or state["version"] != 1 or not whole:
+        raise ValueError("this is not a state of a ThreadLoader")
+    return state
+
+
+class Drawing:
+    """Draws what each batch of a pass is made of; one thread at a time calls ``draw``.
+
+    Args:
+        loader: Whose pass it is.
+        state: Where it begins.
+        packs: Batches of a stream may be PackedRows.
+    """
+
+    def __init__(self, loader: ThreadLoader, state: dict[str, Any], packs: bool) -> None:
+        self._stream: Any = None  # a DatasetIterator
+        self._to_drop: int = state["batches"]  # which were handed over before
+        self._drawn, self._handed_over = 0, self._to_drop
+        # Some states of what is drawn from, and how many batches were drawn before each.
+        self._marks: deque[tuple[int, Any]] = deque()
+        self._due = 0.0
+        self._error: Exception | None = None
+        is_stream = isinstance(loader.dataset, data.IterableDataset)
+        opened = self._elements if is_stream else self._numbers
+        self._pieces: Iterator[ForBatch] = opened(loader, state["at"], packs)
+
+    def draw(self) -> ForBatch:
+        """What the next batch is made of."""
+        while self._to_drop:
+            self._to_drop -= 1
+            self._next()
+        if self._stream is not None and time.perf_counter() >= self._due:
+            self._mark()
+        return self._next()
+
+    def _next(self) -> ForBatch:
+        drawn = next(self._pieces, ForBatch(last=True))
+        self._drawn += 1
+        return drawn
+
+    # ---- States -------------------------------------------------------------------------------
+
+    def _mark(self) -> None:
+        begin = time.perf_counter()
+        try:
+            self._marks.append((self._drawn, self._stream.state_dict()))
+        except Exception as error:  # comes where a state is asked for, if there is none
+            self._error = error
+        end = time.perf_counter()
+        self._due = end + _TIMES_APART * (end - begin)
+
+    def hand_over(self) -> None:
+        """Counts a batch."""
+        self._handed_over += 1
+        while len(self._marks) > 1 and self._marks[1][0] <= self._handed_over:
+            self._marks.popleft()
+
+    def state(self) -> dict[str, object]:
+        """A state after the batches that were handed over."""
+        if not self._marks:
+            assert self._error is not None
+            raise self._error
+        before, at = self._marks[0]
+        return {"version": 1, "at": at, "batches": self._handed_over - before}
+
+    # ---- What is drawn from -------------------------------------------------------------------
+
+    def _numbers(self, loader: ThreadLoader, at: Any, packs: bool) -> Iterator[ForBatch]:
+        """The numbers of each batch, by the sampler. Random ones depend on the state of a generator
+        when they begin."""
+        generator = loader.generator or torch.default_generator
+        now = generator.get_state()
+        if at is not None:
+            generator.set_state(_unpacked_state(at))
+        self._marks.append((0, bytes(generator.get_state().tolist()).hex()))
+        _draw_seed(loader)
+        sampler: Any = loader.sampler if loader.batch_sampler is None else loader.batch_sampler
+        numbers = iter(sampler)
+        first = list(islice(numbers, 1))  # now: samplers draw a seed then
+        if at is not None and loader.generator is None:
+            generator.set_state(now)  # torch's own serves others, too
+        return map(ForBatch, chain(first, numbers))
+
+    def _elements(self, loader: ThreadLoader, at: Any, packs: bool) -> Iterator[ForBatch]:
+        """The elements of each batch of an iterable dataset."""
+        _draw_seed(loader)
+        source: Any = loader.dataset
+        if not isinstance(source, TFRecordIterableDataset):
+            elements = iter(source)
+            self._marks.append((0, None))  # it begins again
+        else:
+            elements = self._stream = source._iterate(loader.num_threads, packs)
+            if at is None:
+                self._mark()
+            else:
+                elements.load_state_dict(at)
+                self._marks.append((0, at))
+        if loader.batch_size is None:
+            return map(ForBatch, elements)
+        return _gathered(elements, loader.batch_size, loader.drop_last)
+
+
+def _draw_seed(loader: ThreadLoader) -> None:
+    """As DataLoader does before it shuffles: then the order is the same for the same seed."""
+    torch.empty((), dtype=torch.int64).random_(generator=loader.generator)
+
+
+def _unpacked_state(at: Any) -> torch.Tensor:
+    try:
+        return torch.tensor(list(bytes.fromhex(at)), dtype=torch.uint8)
+    except (TypeError, ValueError):
+        raise ValueError("this is not a state of a ThreadLoader of such a dataset") from None
+
+
+def _gathered(elements: Iterator[Any], size: int, drop_last: bool) -> Iterator[ForBatch]:
+    while items := list(islice(elements, size)):
+        if len(items) == size or not drop_last:
+            yield ForBatch(items)

@@ -1,0 +1,174 @@
+"""States of a ThreadLoader: a pass goes on with just the batches that were not handed over."""
+
+import json
+import os
+
+import pytest
+import torch
+from sample import COUNT, SPEC
+from test_torch_batches import plain
+from test_torch_blocks import stream
+
+import tfwire as tfw
+from tfwire.torch import TFRecordIterableDataset, TFRecordMapDataset, ThreadLoader, _drawing
+
+
+class Rows(torch.utils.data.IterableDataset):
+    def __iter__(self):
+        return iter(range(30))
+
+
+def buffered(files):
+    dataset = tfw.TFRecordDataset(files).shuffle(50, seed=1).batch(9).parse_example(SPEC)
+    return TFRecordIterableDataset(dataset)
+
+
+LOADERS = {
+    "stream": lambda files, **options: ThreadLoader(stream(files, size=9), None, **options),
+    "shuffled": lambda files, **options: ThreadLoader(
+        stream(files, size=9, shuffled=True), None, **options
+    ),
+    "buffered": lambda files, **options: ThreadLoader(buffered(files), None, **options),
+    "gathered": lambda files, **options: ThreadLoader(
+        TFRecordIterableDataset(tfw.TFRecordDataset(files).parse_example(SPEC)), 9, **options
+    ),
+    "numbers": lambda files, **options: ThreadLoader(
+        TFRecordMapDataset(files, SPEC), 9, shuffle=True, **options
+    ),
+    "another": lambda files, **options: ThreadLoader(Rows(), 3, **options),
+}
+
+
+def rest(batches):
+    return list(map(plain, batches))
+
+
+@pytest.fixture(params=[0, 10**9], ids=["marks at each batch", "one mark"])
+def marks(request, monkeypatch):
+    monkeypatch.setattr(_drawing, "_TIMES_APART", request.param)
+
+
+@pytest.mark.usefixtures("marks")
+@pytest.mark.parametrize("kind", LOADERS)
+@pytest.mark.parametrize("options", [{"num_threads": 1}, {"num_threads": 3, "device": "cpu"}])
+def test_a_pass_goes_on_after_the_batches_that_were_handed_over(files, kind, options):
+    expected = None
+    for count in (0, 1, 2, 7):
+        torch.manual_seed(count)
+        loader = LOADERS[kind](files, **options)
+        batches = iter(loader)
+        for _ in range(count):
+            next(batches)
+        state = json.loads(json.dumps(loader.state_dict()))
+        expected = rest(batches)
+        torch.manual_seed(99)
+        resumed = LOADERS[kind](files, **options)
+        resumed.load_state_dict(state)
+        assert state == resumed.state_dict()
+        assert expected == rest(resumed)
+        # Again, from a pass that was resumed itself.
+        resumed.load_state_dict(state)
+        batches = iter(resumed)
+        assert state == resumed.state_dict()
+        assert expected[:2] == [plain(next(batches)) for _ in range(2)]
+        again = LOADERS[kind](files, **options)
+        again.load_state_dict(resumed.state_dict())
+        assert expected[2:] == rest(again)
+
+
+def test_epochs_follow_a_pass_that_was_resumed(files):
+    for generator in (None, torch.Generator()):
+        dataset = TFRecordMapDataset(files, SPEC)
+
+        def loader(generator=generator, dataset=dataset):
+            return ThreadLoader(dataset, 100, shuffle=True, generator=generator)
+
+        (generator or torch).manual_seed(3)
+        first = loader()
+        batches = iter(first)
+        next(batches)
+        state, others = first.state_dict(), torch.get_rng_state()
+        expected = [rest(batches), rest(first)]
+        torch.set_rng_state(others)  # as who saves it does
+        if generator is not None:
+            generator.manual_seed(77)
+        resumed = loader()
+        resumed.load_state_dict(state)
+        assert expected == [rest(resumed), rest(resumed)]
+    shuffled = LOADERS["shuffled"](files)
+    epochs = [rest(shuffled) for _ in range(3)]
+    shuffled = LOADERS["shuffled"](files)
+    list(shuffled)
+    batches = iter(shuffled)
+    next(batches)
+    resumed = LOADERS["shuffled"](files)
+    resumed.load_state_dict(shuffled.state_dict())
+    assert [epochs[1][1:], epochs[2]] == [rest(resumed), rest(resumed)]
+
+
+def test_before_and_after_a_pass(files):
+    loader = LOADERS["stream"](files)
+    assert {"version": 1, "at": None, "batches": 0} == loader.state_dict()
+    expected = rest(loader)
+    resumed = LOADERS["stream"](files)
+    resumed.load_state_dict(loader.state_dict())
+    assert [] == rest(resumed)
+    assert expected == rest(resumed)
+
+
+def test_a_state_after_an_error_is_that_before_it(files):
+    def collated(batch):
+        if 500 in batch["id"]:
+            raise KeyError("odd")
+        return batch
+
+    loader = ThreadLoader(stream(files, size=10), None, collate_fn=collated)
+    batches = iter(loader)
+    with pytest.raises(KeyError):
+        list(batches)
+    resumed = ThreadLoader(stream(files, size=10), None)
+    resumed.load_state_dict(loader.state_dict())
+    assert list(range(500, COUNT)) == [i for batch in resumed for i in batch["id"].tolist()]
+
+
+@pytest.mark.parametrize(
+    ("wrong", "error"),
+    [
+        (None, TypeError),
+        ([], TypeError),
+        ({}, ValueError),
+        ({"version": 2, "at": None, "batches": 0}, ValueError),
+        ({"version": 1, "at": None, "batches": -1}, ValueError),
+        ({"version": 1, "at": None, "batches": True}, ValueError),
+        ({"version": 1, "at": None, "batches": 0, "more": 0}, ValueError),
+    ],
+)
+def test_what_is_no_state_is_refused(files, wrong, error):
+    with pytest.raises(error):
+        LOADERS["stream"](files).load_state_dict(wrong)
+
+
+def test_a_state_of_another_dataset_is_refused(files):
+    states = {}
+    for kind in ("stream", "shuffled", "numbers"):
+        loader = LOADERS[kind](files)
+        next(iter(loader))
+        states[kind] = loader.state_dict()
+    for of, other in [("stream", "shuffled"), ("stream", "numbers"), ("numbers", "stream")]:
+        loader = LOADERS[other](files)
+        loader.load_state_dict(states[of])
+        with pytest.raises((ValueError, TypeError)):
+            iter(loader)
+
+
+def test_what_cannot_be_read_again_has_no_state(files, tmp_path):
+    reading, writing = os.pipe()
+    with open(files[0], "rb") as file:
+        os.write(writing, file.read(60_000))
+    os.close(writing)
+    with open(reading, "rb") as pipe:
+        dataset = TFRecordIterableDataset(tfw.TFRecordDataset([pipe]).batch(9).parse_example(SPEC))
+        loader = ThreadLoader(dataset, None)
+        next(iter(loader))
+        with pytest.raises(ValueError, match="cannot be resumed"):
+            loader.state_dict()
