@@ -6,6 +6,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from functools import partial
 from typing import Any, TypeVar
 
+from tfwire._base.aliases import BytesAs
 from tfwire._base.arguments import boolean, integer
 from tfwire._base.errors import ParseError
 from tfwire._base.strings import StringTable, mean_length
@@ -188,16 +189,16 @@ def _with_threads(stage: Stage, num_threads: int) -> Stage:
     return stage.over(below)
 
 
-def packing_batches(stage: Stage) -> Stage:
+def packing_batches(stage: Stage, bytes_as: BytesAs | None = None) -> Stage:
     """The same pipeline, whose batches are PackedRows where nothing after parsing looks into them,
-    and where C reads the records."""
+    and where C reads the records. Their strings are in this form; None: as the parser has it."""
     if isinstance(stage, (Prefetch, Repeat, Shard, Skip, Take)):
-        below = packing_batches(stage.source)
+        below = packing_batches(stage.source, bytes_as)
         return stage if below is stage.source else stage.over(below)
     if not isinstance(stage, Parse) or not isinstance(stage.source, Batch):
         return stage
     parser, *others = stage.arguments
-    return Parse(stage.source, PackingParser.over(parser), *others)
+    return Parse(stage.source, PackingParser.over(parser, bytes_as), *others)
 
 
 def _reading_ahead(stage: Stage, num_threads: int) -> Stage:

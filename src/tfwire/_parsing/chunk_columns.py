@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from functools import partial
 from itertools import repeat
 from typing import Any, NamedTuple
@@ -10,7 +10,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from tfwire._base.aliases import Array
-from tfwire._base.native import address, objects
+from tfwire._base.native import address, ffi, objects
 from tfwire._examples.column_types import BytesColumn
 from tfwire._parsing.failure import ParseFailure
 from tfwire._parsing.fields import Column, between
@@ -59,13 +59,26 @@ def rows_of_chunk(chunk: Chunk, schemas: Sequence[Schema | None]) -> Rows:
 
 def _columns(chunk: Chunk, count: int, is_list: int, schema: Schema) -> list[Column]:
     # A chunk of many columns has two or three batches only: the columns are made in loops of C.
-    held, offsets = objects.tfw_hold_columns(address(chunk.native), count, is_list, schema.dtypes)
+    number = len(schema.dtypes)
+    memory = ffi.new("void *[]", number)
+    keepers, sizes, offsets = objects.tfw_hold_columns(
+        address(chunk.native), count, is_list, address(memory), number
+    )
+    # What keeps a column is the destructor of its memory.
+    buffers = map(ffi.buffer, map(ffi.gc, ffi.unpack(memory, number), keepers), sizes)
+    if 0 in sizes:
+        arrays: Iterable[Array] = map(_array, buffers, schema.dtypes)
+    else:
+        arrays = map(np.frombuffer, buffers, schema.dtypes)
     none = repeat(None)  # of offsets
-    arrays = map(np.asarray, held)
     columns = list(map(_NEW_COLUMN, zip(arrays, none, none, schema.empties, strict=False)))
     for i, *each in offsets:
         columns[i] = _with_offsets(columns[i], *map(_int64, each))
     return columns
+
+
+def _array(buffer: Any, dtype: Any) -> Array:
+    return np.frombuffer(buffer, dtype) if len(buffer) else np.empty(0, dtype)
 
 
 def _int64(buffer: Any) -> Array | None:

@@ -7,6 +7,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from tfwire._base.aliases import BytesAs
 from tfwire._base.native import call, ffi, lib
 from tfwire._parsing.chunk_columns import rows_of_chunk
 from tfwire._parsing.fields import Cuts, Dense, Field, results_of_batches
@@ -75,17 +76,23 @@ class PackingParser(Parser[Any, Any]):
     _columns: DenseColumns
 
     @classmethod
-    def over(cls, parser: Parser[Any, Any]) -> PackingParser:
-        """The one of a parser, so that passes go on with the memory of those before."""
-        found: PackingParser | None = vars(parser).get("_packing")
-        if found is None:
-            found = vars(parser)["_packing"] = cls._made(parser)
-        return found
+    def over(cls, parser: Parser[Any, Any], bytes_as: BytesAs | None = None) -> PackingParser:
+        """The one of a parser, so that passes go on with the memory of those before.
+
+        Args:
+            parser: The parser.
+            bytes_as: The form of strings; None: as the parser has it.
+        """
+        bytes_as = bytes_as or parser._init["bytes_as"]
+        made: dict[str, PackingParser] = vars(parser).setdefault("_packing", {})
+        if bytes_as not in made:
+            made[bytes_as] = cls._made(parser, bytes_as)
+        return made[bytes_as]
 
     @classmethod
-    def _made(cls, parser: Parser[Any, Any]) -> PackingParser:
+    def _made(cls, parser: Parser[Any, Any], bytes_as: BytesAs) -> PackingParser:
         found = cls.__new__(cls)
-        found._start(parser._schemas, parser._init["bytes_as"], parser._init["empty_is_missing"])
+        found._start(parser._schemas, bytes_as, parser._init["empty_is_missing"])
         [schema], [plan] = found._schemas, found._plans
         assert schema is not None
         assert plan is not None

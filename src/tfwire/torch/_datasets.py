@@ -152,7 +152,9 @@ class TFRecordIterableDataset(data.IterableDataset):
         slot = _slot(number, 0 if worker is None else workers)
         epochs = _WorkerEpochs(share._stage, self._next_epochs, slot)
         stage = threaded(share, num_threads)._stage
-        return iterate(packing_batches(stage) if packs else stage, self._shown, epochs)
+        if packs:
+            stage = packing_batches(stage, "column" if self._form["strings"] == "tensor" else None)
+        return iterate(stage, self._shown, epochs)
 
     def _shown(self, element: Any) -> Value:
         if isinstance(element, PackedRows):
