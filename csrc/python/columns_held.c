@@ -1,81 +1,27 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The columns of a chunk of a pipeline, each kept by an object of Python of its own, and the
- * batches that are cut of columns. */
+/* The columns of a chunk of a pipeline, each kept by an object of Python of its own. */
 #include "python/objects.h"
 
 #ifdef TFW_PYTHON
 
 #include "tfwire_pipeline.h"
 
-/* ---- Memory of a column --------------------------------------------------------------------- */
+static const char hold_name[] = "tfw_hold";
 
-/* NumPy's array interface of C, version 3: what __array_struct__ points to. */
-typedef struct array_interface {
-    int two; /* always 2 */
-    int rank;
-    char kind;
-    int item_size;
-    int flags;
-    Py_ssize_t *shape;
-    Py_ssize_t *strides;
-    void *data;
-    PyObject *dtype;
-} array_interface;
-
-enum { /* flags */
-    IN_ORDER = 0x3,     /* C's and Fortran's */
-    ALIGNED = 0x100,
-    NOT_SWAPPED = 0x200,
-    WRITABLE = 0x400,
-    HAS_DTYPE = 0x800,
-};
-
-/* What numpy.asarray makes an array of rank 1 of, which keeps it. Python is not asked to release
- * anything, as it loses an interrupt that arrives in a finalizer. */
-typedef struct held_column {
-    PyObject_HEAD
-    tfw_hold *hold;
-    array_interface interface;
-    Py_ssize_t size;
-    Py_ssize_t stride;
-} held_column;
-
-static void drop_held(PyObject *self) {
-    PyTypeObject *type = Py_TYPE(self);
-    held_column *held = (held_column *)(void *)self;
-    tfw_hold_release(held->hold);
-    Py_XDECREF(held->interface.dtype);
-    PyObject_Free(self);
-    Py_DECREF(type);
+static void drop_held(PyObject *capsule) {
+    tfw_hold_release(PyCapsule_GetPointer(capsule, hold_name));
 }
 
-static PyObject *array_struct(PyObject *self, void *unused) {
-    (void)unused;
-    return PyCapsule_New(&((held_column *)(void *)self)->interface, NULL, NULL);
+static PyObject *keep(PyObject *hold, PyObject *memory) {
+    (void)hold, (void)memory;
+    Py_RETURN_NONE;
 }
 
-PyObject *tfwi_new_held_type(void) {
-    static PyGetSetDef attributes[] = {
-        {"__array_struct__", array_struct, NULL, NULL, NULL},
-        {NULL, NULL, NULL, NULL, NULL},
-    };
-    static PyType_Slot slots[] = {
-        {Py_tp_dealloc, (void *)(uintptr_t)drop_held},
-        {Py_tp_getset, attributes},
-        {0, NULL},
-    };
-    static PyType_Spec spec = {
-        .name = "tfwire._native.objects.HeldColumn",
-        .basicsize = sizeof(held_column),
-        .flags = Py_TPFLAGS_DEFAULT,
-        .slots = slots,
-    };
-    return PyType_FromSpec(&spec);
-}
-
-/* Holds a column of a chunk. NULL, with an exception. */
-static PyObject *new_held(PyObject *type, tfw_chunk *chunk, bool is_list, size_t feature,
-                          PyObject *dtype, tfw_column *column) {
+/* A function that holds a column and does nothing: a destructor for cffi. Python is not asked to
+ * release anything, as it loses an interrupt that arrives in a finalizer. NULL, with an exception.
+ */
+static PyObject *new_keeper(tfw_chunk *chunk, bool is_list, size_t feature, tfw_column *column) {
+    static PyMethodDef method = {"tfw_keep", keep, METH_O, NULL};
     tfw_hold *hold;
     tfw_error error;
     const int status = tfw_chunk_hold(chunk, is_list, feature, column, &hold, &error);
@@ -83,29 +29,15 @@ static PyObject *new_held(PyObject *type, tfw_chunk *chunk, bool is_list, size_t
         PyErr_SetString(status == TFW_E_MEMORY ? PyExc_MemoryError : PyExc_ValueError, error.text);
         return NULL;
     }
-    held_column *held = PyObject_New(held_column, (PyTypeObject *)type);
-    if (held == NULL) {
+    PyObject *capsule = PyCapsule_New(hold, hold_name, drop_held);
+    if (capsule == NULL) {
         tfw_hold_release(hold);
         return NULL;
     }
-    const uint64_t values = column->offsets != NULL ? column->byte_count : column->value_count;
-    Py_INCREF(dtype);
-    held->hold = hold;
-    held->size = (Py_ssize_t)values;
-    held->stride = values != 0 ? (Py_ssize_t)(column->byte_count / values) : 1;
-    held->interface = (array_interface){
-        .two = 2,
-        .rank = 1,
-        .flags = IN_ORDER | ALIGNED | NOT_SWAPPED | WRITABLE | HAS_DTYPE,
-        .shape = &held->size,
-        .strides = &held->stride,
-        .data = column->values,
-        .dtype = dtype,
-    };
-    return (PyObject *)held;
+    PyObject *keeper = PyCFunction_NewEx(&method, capsule, NULL);
+    Py_DECREF(capsule);
+    return keeper;
 }
-
-/* ---- Columns of a chunk --------------------------------------------------------------------- */
 
 /* count + 1 offsets that begin with 0, in memory of their own: their ends are also those of other
  * rows. NULL for NULL, or with an exception. */
@@ -144,92 +76,41 @@ static bool add_offsets(PyObject *list, size_t number, const tfw_column *c, uint
     return done;
 }
 
-/* chunk, its records, is_list, dtypes: two lists. What each column's array is made of, of the
- * dtypes; and, of columns that have some, the number of the column, and offsets, splits and steps
- * as bytearrays, or None. No lock is waited for long: the GIL is held. */
+/* Puts a new object, or NULL, into a new list. */
+static bool put_item(PyObject *list, size_t i, PyObject *item) {
+    return item != NULL && PyList_SetItem(list, (Py_ssize_t)i, item) == 0;
+}
+
+/* chunk, its records, is_list, values, count: fills in where the values of count columns are.
+ * Returns three lists: objects that keep the columns' memory; how many bytes of values each has;
+ * and, of those that have some, the number of the column, and offsets, splits and steps as
+ * bytearrays, or None. No lock is waited for long: the GIL is held. */
 PyObject *tfwi_hold_columns(PyObject *module, tfwi_arguments args, Py_ssize_t arg_count) {
     tfw_chunk *chunk = tfwi_address(args[0]);
     const size_t records = tfwi_size(args[1]);
     const bool is_list = tfwi_size(args[2]) != 0;
-    PyObject *dtypes = args[3];
-    const Py_ssize_t count = PyErr_Occurred() == NULL ? PyList_Size(dtypes) : -1;
-    (void)arg_count;
-    PyObject *type = count >= 0 ? PyObject_GetAttrString(module, "HeldColumn") : NULL;
-    PyObject *columns = type != NULL ? PyList_New(count) : NULL;
-    PyObject *offsets = columns != NULL ? PyList_New(0) : NULL;
-    bool done = offsets != NULL;
-    for (Py_ssize_t i = 0; done && i < count; i++) {
-        tfw_column c;
-        PyObject *held =
-            new_held(type, chunk, is_list, (size_t)i, PyList_GetItem(dtypes, i), &c);
-        done = held != NULL && PyList_SetItem(columns, i, held) == 0;
-        if (done && (c.offsets != NULL || c.splits != NULL || c.steps != NULL)) {
-            done = add_offsets(offsets, (size_t)i, &c, records);
-        }
-    }
-    PyObject *found = done ? PyTuple_Pack(2, columns, offsets) : NULL;
-    Py_XDECREF(type);
-    Py_XDECREF(columns);
-    Py_XDECREF(offsets);
-    return found;
-}
-
-/* ---- Batches -------------------------------------------------------------------------------- */
-
-/* The slice of the bytes of a batch. NULL, with an exception. */
-static PyObject *new_slice(int64_t begin, int64_t end) {
-    PyObject *first = PyLong_FromLongLong(begin), *last = PyLong_FromLongLong(end);
-    PyObject *slice = first != NULL && last != NULL ? PySlice_New(first, last, NULL) : NULL;
-    Py_XDECREF(first);
-    Py_XDECREF(last);
-    return slice;
-}
-
-/* offsets, strings of a batch, batches: the offsets of each batch, which begin with 0, one batch
- * after another in a bytearray; and a list of the slices of the bytes. */
-PyObject *tfwi_cut_offsets(PyObject *module, tfwi_arguments args, Py_ssize_t arg_count) {
-    const int64_t *offsets = tfwi_address(args[0]);
-    const size_t size = tfwi_size(args[1]), count = tfwi_size(args[2]);
+    void **values = tfwi_address(args[3]);
+    const size_t count = tfwi_size(args[4]);
     (void)module, (void)arg_count;
     if (PyErr_Occurred() != NULL) {
         return NULL;
     }
-    const size_t bytes = (size + 1) * count * sizeof *offsets;
-    PyObject *own = PyByteArray_FromStringAndSize(NULL, (Py_ssize_t)bytes);
-    PyObject *slices = own != NULL ? PyList_New((Py_ssize_t)count) : NULL;
-    bool done = slices != NULL;
-    int64_t *restrict next = done ? (int64_t *)(void *)PyByteArray_AsString(own) : NULL;
-    for (size_t i = 0; done && i < count; i++, offsets += size) {
-        const int64_t first = offsets[0];
-        for (size_t k = 0; k <= size; k++) {
-            *next++ = offsets[k] - first;
+    PyObject *keepers = PyList_New((Py_ssize_t)count), *sizes = PyList_New((Py_ssize_t)count);
+    PyObject *offsets = PyList_New(0);
+    bool done = keepers != NULL && sizes != NULL && offsets != NULL;
+    for (size_t i = 0; done && i < count; i++) {
+        tfw_column c;
+        done = put_item(keepers, i, new_keeper(chunk, is_list, i, &c)) &&
+               put_item(sizes, i, PyLong_FromSize_t((size_t)c.byte_count));
+        if (done && (c.offsets != NULL || c.splits != NULL || c.steps != NULL)) {
+            done = add_offsets(offsets, i, &c, records);
         }
-        PyObject *slice = new_slice(first, offsets[size]);
-        done = slice != NULL && PyList_SetItem(slices, (Py_ssize_t)i, slice) == 0;
+        values[i] = done ? c.values : NULL;
     }
-    PyObject *found = done ? PyTuple_Pack(2, own, slices) : NULL;
-    Py_XDECREF(own);
-    Py_XDECREF(slices);
-    return found;
-}
-
-/* A dict of keys, keys as a list, iterators: a dict of the next of each. */
-PyObject *tfwi_next_dict(PyObject *module, tfwi_arguments args, Py_ssize_t arg_count) {
-    PyObject *keys = args[1], *iterators = args[2];
-    const Py_ssize_t count = PyList_Size(keys);
-    (void)module, (void)arg_count;
-    PyObject *found = count > TFWI_FEW_KEYS ? PyDict_Copy(args[0]) : PyDict_New();
-    for (Py_ssize_t i = 0; found != NULL && i < count; i++) {
-        PyObject *iterator = PyList_GetItem(iterators, i);
-        PyObject *next = iterator != NULL ? PyIter_Next(iterator) : NULL;
-        if (next == NULL || PyDict_SetItem(found, PyList_GetItem(keys, i), next) != 0) {
-            Py_CLEAR(found);
-        }
-        Py_XDECREF(next);
-    }
-    if (found == NULL && PyErr_Occurred() == NULL) {
-        PyErr_SetString(PyExc_ValueError, "fewer results than batches");
-    }
+    PyObject *found = done ? PyTuple_Pack(3, keepers, sizes, offsets) : NULL;
+    Py_XDECREF(keepers);
+    Py_XDECREF(sizes);
+    Py_XDECREF(offsets);
     return found;
 }
 

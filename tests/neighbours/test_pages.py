@@ -190,6 +190,10 @@ resumed.load_state_dict(whole.state_dict())
 assert first == ids(before) + ids(resumed)
 assert 500 == sum(len(batch["x"]) for batch in loader)
 assert 0 == checkpoint["epoch"]
+assert 15 * 64 > sum(len(batch["x"]) for batch in to_device) >= 900
+assert torch.bfloat16 == batch["x"].dtype
+to_device.load_state_dict(json.loads(position))
+assert [] == list(to_device)
 """,
     ),
     "jax": (
@@ -203,6 +207,14 @@ part.set_epoch(0)
 assert order[:896] == ids(part)
 assert (64, 8) == arrays["x"].shape
 assert list(elements) == []
+""",
+    ),
+    "jax and torch": (
+        "training.md",
+        ["jax", "torch", "torchdata"],
+        """
+assert (64, 8) == columns["x"].shape
+assert columns["x"].unsafe_buffer_pointer() == batch["x"].data_ptr()
 """,
     ),
     "keras": (
