@@ -43,7 +43,7 @@ _CONVERTING = {
         *("compat/_data/caching.py", "torch/_tensors.py", "torch/_worker_batches.py"),
         *("view/_display.py", "cli/demo.py"),
     },
-    "pixels of Pillow": {"images.py", "cli/demo.py"},
+    "pixels of Pillow": {"images/_pillow.py", "cli/demo.py"},
 }
 
 

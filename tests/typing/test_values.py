@@ -32,6 +32,8 @@ VALUES = {
     "parse_sequence_example": "the values of mixed features",
     "parse_single_example": "the values of an Example",
     "parse_single_sequence_example": "the values of a SequenceExample",
+    "Dataset.decode_images": "the values of an Example, and pixels",
+    "images.decode": "a tensor of torch, which may not be there",
     "Dataset.parse_example": "the values of an Example, or of a batch of them",
     # What an element is depends on functions of the user, and on whether batches are batched again:
     # overloads by the type of the elements would be wrong for a dataset whose elements are unknown.

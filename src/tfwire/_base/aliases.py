@@ -35,6 +35,8 @@ BinaryAs: TypeAlias = StringType | Mapping[str, StringType]
 """The Arrow type of strings: of all columns, or by column."""
 FeatureKind: TypeAlias = Literal["int64", "float32", "string", "any"]
 """What a feature's values are written as; "any": as each of them is."""
+ImageLibrary: TypeAlias = Literal["torchvision", "pillow"]
+"""What decodes JPEGs; see ``tfwire.images.decode``."""
 OnCorrupt: TypeAlias = Literal["raise", "skip", "tail", "stop"]
 """What to do at damage; see ``read_records``."""
 OnParseError: TypeAlias = Literal["raise", "skip"]

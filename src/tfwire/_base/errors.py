@@ -123,13 +123,15 @@ class InvalidArgumentError(Error, ValueError):
 
 @public
 class ParseError(InvalidArgumentError):
-    """A message does not fit the specification, or is not a message at all.
+    """A message does not fit the specification, or is not a message at all; or an image of a
+    column cannot be decoded.
 
     Attributes:
         path: The file, if the message came from one.
         record_index: Number of the record in its batch, or in its file if there is a path.
         feature: Key of the feature at fault; None if the message itself cannot be read.
-        reason: "malformed", "missing", "kind", "count" or, of a RaggedFeature's rows, "partition".
+        reason: "malformed", "missing", "kind", "count" or, of a RaggedFeature's rows, "partition";
+            "image".
         expected: The kind ("int64") or the number of values that the specification asks for.
         found: The kind ("string") or the number of values in the message.
 

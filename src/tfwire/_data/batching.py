@@ -11,6 +11,7 @@ from tfwire._base.arguments import boolean, integer
 from tfwire._base.errors import ParseError
 from tfwire._base.strings import StringTable, mean_length
 from tfwire._data.combining import Zip
+from tfwire._data.decoded_images import DecodedImages
 from tfwire._data.fetched import FetchingCursor
 from tfwire._data.indexed_records import ByNumber
 from tfwire._data.parsed_ahead import ParsedAhead
@@ -37,9 +38,10 @@ from tfwire._data.structure import (
     zip_structures,
 )
 from tfwire._data.take_skip_repeat import Repeat, Skip, Take
-from tfwire._parsing.features import FixedLenFeature, FixedLenSequenceFeature
+from tfwire._parsing.features import FixedLenFeature, FixedLenSequenceFeature, string
 from tfwire._parsing.fetched_batches import FetchedBatches
 from tfwire._parsing.packed_rows import PackingParser
+from tfwire._parsing.parsers import Parser
 from tfwire._records.index.record_numbers import IndexedTable, indexed_table
 
 # Bytes of the records that a thread parses at once.
@@ -102,6 +104,15 @@ class Parse(Derived):
     @property
     def batched(self) -> bool:
         return bool(self.axes) or (self.axes is None and self.source.batched)
+
+    def in_columns(self) -> Parse | None:
+        """The stage that gives strings as BytesColumn, if it is only dense ones that are so."""
+        _, features, *more = self.arguments
+        for feature in self.features.values():
+            dense = isinstance(feature, (FixedLenFeature, FixedLenSequenceFeature))
+            if not dense and feature.dtype == string:
+                return None
+        return Parse(self.source, Parser(dict(features), bytes_as="column"), features, *more)
 
     def in_batches(self, count: int, drop_remainder: bool) -> Parse | None:
         """The stage that parses batches of the elements in one call, if that is possible."""
@@ -186,6 +197,8 @@ def _with_threads(stage: Stage, num_threads: int) -> Stage:
     if isinstance(stage, Parse):
         parser, features, _, stacks = stage.arguments
         return Parse(below, parser, features, num_threads, stacks)
+    if isinstance(stage, DecodedImages):
+        return stage.with_threads(below, num_threads)
     return stage.over(below)
 
 

@@ -19,7 +19,14 @@ from tfwire._base.aliases import (
 )
 from tfwire._base.arguments import boolean, check_callable, integer, refuse_unordered, wrong_type
 from tfwire._base.errors import public
-from tfwire._data import dataset_methods, element_sources, grouped, indexed_records, record_sources
+from tfwire._data import (
+    dataset_methods,
+    element_sources,
+    grouped,
+    indexed_records,
+    per_element,
+    record_sources,
+)
 from tfwire._data.combining import Sample, Zip
 from tfwire._data.dataset_methods import Transformations
 from tfwire._data.pipeline import Element
@@ -294,7 +301,8 @@ class Dataset(Transformations[Element]):
         return files.shuffle(len(names), seed) if shuffled else files
 
 
-for _module in (dataset_methods, grouped):  # whose annotations name what comes after them
+# Their annotations name what comes after them.
+for _module in (dataset_methods, grouped, per_element):
     vars(_module)["Dataset"] = Dataset
 
 

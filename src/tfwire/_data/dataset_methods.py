@@ -2,22 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any, TypeVar, overload
 
 import numpy as np
 
 from tfwire._base.aliases import AnyFeature, ShardRule, Value
-from tfwire._base.arguments import boolean, check_callable, check_type, integer
+from tfwire._base.arguments import boolean, check_type, integer
 from tfwire._data import batching, indexed_records, stages, take_skip_repeat
 from tfwire._data.combining import Cache, Concatenate, Enumerate, Unbatch
-from tfwire._data.grouped import Regrouping
 from tfwire._data.iterator import Epochs
+from tfwire._data.per_element import PerElement
 from tfwire._data.pipeline import FOR_TORCH, Element, check_dataset
-from tfwire._data.prefetch import MapAhead, Prefetch
-from tfwire._data.randomized import Randomized
+from tfwire._data.prefetch import Prefetch
 from tfwire._data.shuffle import Shuffle
-from tfwire._data.stages import Stage
 from tfwire._data.structure import MAX_PADDING, check_padding, check_shard
 from tfwire._examples.column_types import SparseTensor
 from tfwire._parsing.features import AnySparseFeature
@@ -27,7 +25,6 @@ if TYPE_CHECKING:
 
 Self = TypeVar("Self", bound="Transformations[Any]")
 Key = TypeVar("Key")
-Result = TypeVar("Result")
 # tf.data's methods that are not here, and what to use.
 _ELSEWHERE = "tfwire.compat has it"
 _INSTEAD = {
@@ -50,7 +47,7 @@ _INSTEAD = {
 _AUTO_PREFETCH = 4  # elements: enough when one takes longer now and then
 
 
-class Transformations(Regrouping[Element]):
+class Transformations(PerElement[Element]):
     """A pipeline that can be continued. Every method returns a new one and reads nothing."""
 
     if not TYPE_CHECKING:  # a checker would take any name
@@ -62,12 +59,6 @@ class Transformations(Regrouping[Element]):
             if name in _INSTEAD:
                 message += f"; instead: {_INSTEAD[name]}"
             raise AttributeError(message, name=name, obj=self)
-
-    def _dataset(self, stage: Stage, name: str) -> Dataset[Any]:
-        """A dataset of other elements."""
-        dataset: Any = self._next(stage, name)
-        found: Dataset[Any] = dataset
-        return found
 
     def take(self: Self, count: int, name: str | None = None) -> Self:
         """The first ``count`` elements; all of them when ``count`` is -1.
@@ -90,103 +81,6 @@ class Transformations(Regrouping[Element]):
             [2, 3, 4]
         """
         return self._next(take_skip_repeat.Skip(self._stage, count).narrowed(), "skip")
-
-    @overload
-    def map(
-        self,
-        map_func: Callable[[Element], Result],
-        num_parallel_calls: int | None = None,
-        deterministic: bool | None = None,
-        name: str | None = None,
-        *,
-        seed: None = None,
-    ) -> Dataset[Result]: ...
-    @overload
-    def map(
-        self,
-        map_func: Callable[..., Result],
-        num_parallel_calls: int | None = None,
-        deterministic: bool | None = None,
-        name: str | None = None,
-        *,
-        seed: int | None = None,
-    ) -> Dataset[Result]: ...
-    def map(
-        self,
-        map_func: Callable[..., Result],
-        num_parallel_calls: int | None = None,
-        deterministic: bool | None = None,
-        name: str | None = None,
-        *,
-        seed: int | None = None,
-    ) -> Dataset[Result]:
-        """``map_func`` of every element, an ordinary Python function; the order is kept.
-
-        Tuples are passed as separate arguments, named tuples as one.
-
-        With a seed, ``map_func`` gets a ``numpy.random.Generator`` as one more argument, for random
-        augmentation. Its numbers depend on the seed, the epoch and the place of the element alone,
-        not on threads, nor on where a pass was resumed, nor on ``shard_source`` where elements are
-        known by their places: of indexed records, arrays and ranges, also all shuffled with a seed,
-        and of generators. Of other files and buffers, shards draw other numbers, but never those of
-        another shard.
-
-        Args:
-            map_func: The function.
-            num_parallel_calls: Above 1, this many threads call it ahead. That pays if a call takes
-                milliseconds without Python's lock. None, 1 or -1 (AUTOTUNE): the thread that asks
-                for elements calls it.
-            deterministic, name: Ignored.
-            seed: Of the random numbers; None: ``map_func`` gets none.
-
-        Raises:
-            TypeError: ``map_func`` is not callable, or ``seed`` not an integer.
-            ValueError: ``num_parallel_calls`` is neither above 0 nor -1.
-
-        Example:
-            >>> [int(x) for x in Dataset.range(3).map(lambda x: 10 * x)]
-            [0, 10, 20]
-            >>> noisy = Dataset.range(3).map(lambda x, rng: int(x) + rng.random(), seed=1)
-            >>> shards = [noisy.shard_source(2, i) for i in range(2)]
-            >>> list(noisy) == [x for shard in shards for x in shard]
-            True
-        """
-        check_callable("map_func", map_func)
-        stage, function, num_threads = self._stage, self._calling(map_func), 1
-        if seed is not None:
-            stage, function = Randomized(stage, seed), self._calling_with_generator(map_func)
-        if num_parallel_calls is not None:
-            num_threads = integer("num_parallel_calls", num_parallel_calls)
-            if num_threads < 1 and num_threads != -1:
-                raise ValueError(
-                    f"num_parallel_calls must be at least 1, or -1, found {num_threads}"
-                )
-        if num_threads > 1:
-            return self._dataset(MapAhead(stage, function, num_threads), "map")
-        return self._dataset(stages.Map(stage, function), "map")
-
-    @overload
-    def filter(
-        self, predicate: Callable[[Element], object], name: str | None = None
-    ) -> Dataset[Element]: ...
-    @overload
-    def filter(
-        self, predicate: Callable[..., object], name: str | None = None
-    ) -> Dataset[Element]: ...
-    def filter(self, predicate: Callable[..., object], name: str | None = None) -> Dataset[Element]:
-        """The elements for which ``predicate`` is true.
-
-        Tuples are passed as separate arguments, named tuples as one.
-
-        Raises:
-            TypeError: ``predicate`` is not callable.
-
-        Example:
-            >>> [int(x) for x in Dataset.range(5).filter(lambda x: x % 2 == 1)]
-            [1, 3]
-        """
-        check_callable("predicate", predicate)
-        return self._dataset(stages.Filter(self._stage, self._calling(predicate)), "filter")
 
     def batch(
         self,

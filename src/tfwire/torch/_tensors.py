@@ -238,6 +238,8 @@ def _are_strings(items: list[Any]) -> bool:
 
 
 def _as_tensor(array: np.ndarray[Any, Any], form: dict[str, Any]) -> Any:
+    if array.dtype.kind == "O" and isinstance(next(array.flat, None), np.ndarray):
+        return [converted(each, form) for each in array.tolist()]  # images of several shapes
     if array.dtype.kind in _TEXT:
         as_strings = form["strings"] == "tensor" and array.dtype.kind in "OSU"
         if as_strings:

@@ -350,7 +350,16 @@ FUNCTIONS = {
         images.crop_or_pad,
         {"image": np.zeros((2, 2), np.uint8), "height": 2, "width": 2},
     ),
-    "decode": (images.decode, {"contents": PNG, "channels": 0, "frames": False}),
+    "decode": (
+        images.decode,
+        {"contents": PNG, "channels": 0, "frames": False, "size": 2, "num_threads": 1}
+        | {"library": "pillow", "device": None},
+    ),
+    "decode_images": (
+        method(lambda: tfw.Dataset.from_tensor_slices({"x": [PNG]}), "decode_images"),
+        {"names": {"x": "y"}, "size": 2, "channels": 0, "num_threads": 1}
+        | {"library": "pillow", "device": None},
+    ),
     "recommend_num_shards": (
         sharding.recommend_num_shards,
         {"total_bytes": 10**9, "num_hosts": 1},

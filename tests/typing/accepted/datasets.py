@@ -59,6 +59,11 @@ for tags in records.parse_example({"tags": tfw.VarLenFeature(tfw.string)}):
     assert_type(tags["tags"], tfw.SparseTensor)
 for batch in records.batch(2).parse_example({"x": tfw.FixedLenFeature([], tfw.int64)}):
     batch["x"].mean()
+pictures = records.parse_example({"x": tfw.FixedLenFeature([], tfw.string)})
+assert_type(
+    pictures.decode_images({"x": "image"}, size=224, channels=3, num_threads=2, device="cuda"),
+    tfw.Dataset[dict[str, Any]],
+)
 records.shard_source(4, 1, "pad").padded_batch(4, padded_shapes=[None], padding_values=-1)
 records.shuffle_batch(32, capacity=1000, min_after_dequeue=100)
 len(numbers)

@@ -8,7 +8,16 @@ from typing_extensions import assert_type
 
 import tfwire as tfw
 from tfwire import arrow, checksum, images, sharding, tensorboard
-from tfwire.typing import DType, FeatureStatistics, FileBatches, Input, OnCorrupt, ParallelMap, Row
+from tfwire.typing import (
+    Array,
+    DType,
+    FeatureStatistics,
+    FileBatches,
+    Input,
+    OnCorrupt,
+    ParallelMap,
+    Row,
+)
 
 assert_type(tfw.crc32c(b"data"), int)
 assert_type(checksum.crc32c(np.zeros(3), checksum.crc32c(memoryview(b"data"))), int)
@@ -25,6 +34,9 @@ assert_type(tfw.__version__, str)
 
 pixels = images.decode(b"", 3)
 assert_type(pixels, npt.NDArray[np.uint8])
+assert_type(images.decode([b"", b""], size=(4, 5), num_threads=2), Array)
+assert_type(images.decode(tfw.BytesColumn(b"", [0]), library="pillow"), Array)
+assert_type(images.decode([b""], size=4, device="cuda"), Any)
 assert_type(images.crop_or_pad(pixels, 224, 224), npt.NDArray[np.uint8])
 
 found: dict[str, Any] = {**tensorboard.scalars("events", on_corrupt="tail")}

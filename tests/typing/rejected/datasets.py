@@ -36,6 +36,9 @@ records.shard_source(2, 0, "odd")  # error
 records.parse_example({"label": 3})  # error
 records.parse_example({"label": tfw.FixedLenFeature([], tfw.int64)}, num_threads="2")  # error
 records.prefetch("2")  # error
+records.decode_images("image")  # error
+records.decode_images({"x": "image"}, channels=2)  # error
+records.decode_images({"x": "image"}, library="opencv")  # error
 records.interleave(len)  # error
 tfw.Dataset.zip(tfw.Dataset.range(2), tfw.Dataset.range(2), tfw.Dataset.range(2), "a")  # error
 for record in records:

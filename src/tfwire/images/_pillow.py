@@ -1,4 +1,4 @@
-"""Stored images to arrays, and arrays to one size."""
+"""One image to pixels, by Pillow; and pixels to another size."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ import threading
 import warnings
 from collections.abc import Iterator
 from contextlib import contextmanager
-from typing import Any, Literal, NamedTuple, TypeVar
+from typing import Any, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
@@ -16,50 +16,8 @@ from tfwire._base import system
 from tfwire._base.arguments import boolean, integer
 from tfwire._base.strings import as_message
 
-__all__ = ["crop_or_pad", "decode"]
-
 Array = np.ndarray[Any, Any]
-Pixels = TypeVar("Pixels", bound=np.generic)
-
-
-def crop_or_pad(image: npt.NDArray[Pixels], height: int, width: int) -> npt.NDArray[Pixels]:
-    """Cuts the middle out of an image, or pads the image with zeros on all sides.
-
-    As ``tf.image.resize_with_crop_or_pad``: if the difference is odd, the extra row or column is
-    at the bottom or right.
-
-    Args:
-        image: ``(rows, columns, ...)`` of any dtype.
-        height: Rows of the result.
-        width: Columns of the result.
-
-    Returns:
-        An array ``(height, width, ...)`` of the same dtype.
-
-    Raises:
-        TypeError: ``image`` is not such an array, or a size is not an integer.
-        ValueError: A size is negative.
-
-    Example:
-        >>> crop_or_pad(np.ones((2, 2), int), 2, 5)
-        array([[0, 1, 1, 0, 0],
-               [0, 1, 1, 0, 0]])
-    """
-    if not isinstance(image, np.ndarray) or image.ndim < 2:
-        found = f"rank {image.ndim}" if isinstance(image, np.ndarray) else type(image).__name__
-        raise TypeError(f"image must be an array of rank 2 or more, found {found}")
-    sizes = integer("height", height, 0), integer("width", width, 0)
-    for axis, size in enumerate(sizes):
-        surplus = image.shape[axis] - size
-        if surplus > 0:
-            image = image.take(range(surplus // 2, surplus // 2 + size), axis)
-        elif surplus < 0:
-            before = -surplus // 2
-            padding = [(0, 0)] * image.ndim
-            padding[axis] = (before, -surplus - before)
-            image = np.pad(image, padding)
-    return image
-
+Size = tuple[int, int] | None  # of a result; None: that of the image
 
 # Grey from red, green and blue, in 1/32768, as libpng and so TensorFlow compute it: rounded down.
 _LUMA = np.array([9798, 19235, 3735], np.int64)
@@ -67,32 +25,22 @@ _LUMA = np.array([9798, 19235, 3735], np.int64)
 _PIL_MODES = {0: None, 1: "L", 3: "RGB", 4: "RGBA"}
 
 
-def decode(
-    contents: bytes, channels: Literal[0, 1, 3, 4] = 0, *, frames: bool = False
-) -> npt.NDArray[np.uint8]:
-    """Decodes an image to pixels, by Pillow.
-
-    PNG, GIF and BMP give TensorFlow's values; JPEG gives those of TensorFlow's
-    ``dct_method="INTEGER_ACCURATE"``, which differ by a few from its default.
-    16-bit values are cut to their upper 8 bits, as in TensorFlow.
-
-    Args:
-        contents: The bytes of a JPEG, PNG, GIF or BMP file.
-        channels: 1 (grey), 3 (RGB) or 4 (RGBA) converts the image. 0 keeps the channels of the
-            file, which may also be 2 (PNG: grey with alpha).
-        frames: Give all frames of a GIF or WebP file, along a first dimension.
-
-    Returns:
-        A uint8 array ``(height, width, channels)``, or ``(frames, height, width, channels)``.
+def pillow() -> Any:
+    """Its module Image.
 
     Raises:
-        TypeError: ``contents`` is not bytes-like.
-        ValueError: Another number of channels, bytes that Pillow does not know, or an image that
-            is truncated or damaged, has more than 178,956,970 pixels (twice
-            ``PIL.Image.MAX_IMAGE_PIXELS``; up to there it is decoded without a warning), or frames
-            of more than 1 GiB that are also more than 256 times the bytes of the file.
+        ImportError: It is not installed.
     """
-    return decode_with(contents, channels, frames, None)
+    try:
+        from PIL import Image
+    except ImportError as error:
+        raise ImportError("images need Pillow; pip install 'tfwire[images]'") from error
+    return Image
+
+
+def check_channels(channels: Any) -> None:
+    if integer("channels", channels) not in _PIL_MODES:
+        raise ValueError(f"channels must be one of 0, 1, 3, 4, found {channels}")
 
 
 class JpegOptions(NamedTuple):
@@ -117,15 +65,17 @@ class JpegOptions(NamedTuple):
 
 
 def decode_with(
-    contents: bytes, channels: int, frames: bool, options: JpegOptions | None
+    contents: Any, channels: int, frames: bool, options: JpegOptions | None
 ) -> npt.NDArray[np.uint8]:
-    """As :func:`decode`, with options for JPEGs."""
-    from PIL import Image, ImageSequence
+    """As ``decode`` of one image, with options for JPEGs."""
+    Image = pillow()
+    from PIL import ImageSequence
 
     frames = boolean("frames", frames)
-    if integer("channels", channels) not in _PIL_MODES:
-        raise ValueError(f"channels must be one of 0, 1, 3, 4, found {channels}")
+    check_channels(channels)
     contents = as_message(contents, "contents")
+    if not contents:
+        raise ValueError("0 bytes are not an image")
     try:
         with _no_warning_of_size(_num_pixels(contents)):
             image = Image.open(io.BytesIO(contents))
@@ -217,18 +167,45 @@ def _num_pixels(contents: bytes) -> int | None:
     return width * height if width and height else None
 
 
-def _frame_of_jpeg(contents: bytes) -> bytes:
+def _frame_of_jpeg(contents: Any) -> bytes:
     """The beginning of the segment that holds the size; empty if there is none."""
     at = 2
-    while contents[at : at + 1] == b"\xff":
-        kind = contents[at + 1 : at + 2]
-        if b"\xc0" <= kind <= b"\xcf" and kind not in (b"\xc4", b"\xc8", b"\xcc"):
-            return contents[at : at + 9]
+    while at + 10 <= len(contents) and contents[at] == 0xFF:
+        kind = contents[at + 1]
+        if 0xC0 <= kind <= 0xCF and kind not in (0xC4, 0xC8, 0xCC):
+            return bytes(contents[at : at + 10])
         at += 2 + int.from_bytes(contents[at + 2 : at + 4], "big")
     return b""
 
 
+def is_usual_jpeg(contents: Any) -> bool:
+    """True for a JPEG of 8 bits in one or three channels, of at most the pixels without which
+    Pillow gives no warning: other libraries decode it alike."""
+    if bytes(contents[:2]) != b"\xff\xd8" or not (frame := _frame_of_jpeg(contents)):
+        return False
+    height, width = (int.from_bytes(frame[at : at + 2], "big") for at in (5, 7))
+    limit = pillow().MAX_IMAGE_PIXELS
+    small = height * width > 0 and (limit is None or height * width <= limit)
+    return small and frame[4] == 8 and frame[9] in (1, 3)
+
+
 # ---- Pixels -----------------------------------------------------------------------------------
+
+
+def by_pillow(content: Any, channels: int, size: Size) -> Array:
+    """An image decoded by Pillow."""
+    pixels = decode_with(content, channels, False, None)
+    return pixels if size is None else resized(pixels, size)
+
+
+def resized(pixels: Array, size: tuple[int, int]) -> Array:
+    """An image of another height and width: antialiased, bilinear."""
+    if pixels.shape[:2] == size:
+        return pixels
+    Image = pillow()
+    whole = Image.fromarray(pixels[:, :, 0] if pixels.shape[2] == 1 else pixels)
+    found = np.array(whole.resize(size[::-1], Image.Resampling.BILINEAR))
+    return found.reshape(*size, pixels.shape[2])
 
 
 def _stack(frames: Any, channels: int, most: int) -> Array:

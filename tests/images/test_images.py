@@ -14,8 +14,7 @@ from helpers.marks import FORKS_BESIDE_THREADS
 from helpers.processes.forks import forked
 from helpers.threads import together
 from helpers.view.pictures import GREY, GREY_ALPHA, RGB, others, png, pngs
-from tfwire import images
-from tfwire.images import decode
+from tfwire.images import _pillow as images, decode
 
 PNGS, OTHERS = pngs(), others()
 
