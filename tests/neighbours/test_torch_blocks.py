@@ -1,6 +1,9 @@
 """Batches in one block of memory each: ThreadLoader with a device, on the CPU."""
 
+import gc
 import math
+import time
+import weakref
 
 import numpy as np
 import pytest
@@ -16,6 +19,7 @@ from tfwire.torch import (
     TFRecordIterableDataset,
     TFRecordMapDataset,
     ThreadLoader,
+    _blocks,
     collate,
 )
 from tfwire.torch._blocks import BlockLayout
@@ -203,6 +207,47 @@ def test_a_block_is_never_written_to_while_a_tensor_lives(files, threads, shuffl
     del loader
     for key, ids, tensor in held.values():
         assert columns(ids)[key].tolist() == tensor.tolist()
+
+
+@pytest.mark.parametrize("untracked", [True, False])
+def test_tensors_of_a_block_are_independent(files, untracked, monkeypatch):
+    """For gradients, as tensors with memory of their own are."""
+    if not untracked:
+        monkeypatch.setattr(_blocks, "_untracked", None)
+    spec = {key: tfw.FixedLenFeature([], tfw.int64) for key in ["id"]} | {"x": SPEC["x"]}
+    batch = next(iter(ThreadLoader(stream(files, spec), None, device="cpu")))
+    x, y = batch["x"], batch["id"]
+    weight = torch.ones(3, requires_grad=True)
+    x.mul_(weight)
+    x.sum().backward()
+    assert weight.grad.tolist() == columns(range(64))["x"].sum(0).tolist()
+    assert not y.requires_grad
+    assert y.is_leaf
+    batch = next(iter(ThreadLoader(stream(files, spec), None, device="cpu")))
+    x = batch["x"].requires_grad_()
+    (x * 2).sum().backward()
+    assert x.grad.tolist() == [[2.0] * 3] * 64
+
+
+def test_a_pass_that_is_dropped_keeps_nothing(files):
+    dataset, opened = stream(files), []
+    iterate = dataset._iterate
+
+    def noted(*arguments):
+        found = iterate(*arguments)
+        opened.append(weakref.ref(found))
+        return found
+
+    dataset._iterate = noted
+    loader = ThreadLoader(dataset, None, num_threads=2, device="cpu")
+    for _ in loader:
+        break
+    deadline = time.monotonic() + 30
+    while opened[0]() is not None and time.monotonic() < deadline:
+        gc.collect()
+        time.sleep(0.01)  # its threads end
+    assert opened[0]() is None
+    assert 1 == loader.state_dict()["batches"]
 
 
 def test_an_error_comes_at_its_batch(files, tmp_path):

@@ -43,6 +43,9 @@ class Stream:
 class Event:
     chance = random.Random(1)
 
+    def __init__(self, blocking=False):
+        pass
+
     def record(self, stream):
         self.stream, self.place = stream, len(stream.steps)
 
@@ -265,8 +268,29 @@ def test_devices(cuda):
         ThreadLoader([1], pin_memory=True, device="cuda")
 
 
-def test_pinned_batches_of_the_cpu(files, cuda, monkeypatch):
-    monkeypatch.setattr("tfwire.torch._threads.pinned_block", cuda.pinned_block)
-    loader = ThreadLoader(stream(files), None, device="cpu", pin_memory=True)
-    for batch in loader:
+@pytest.mark.parametrize("options", [{"device": "cpu"}, {}])
+def test_pinned_batches_of_the_cpu(files, cuda, options):
+    expected = list(map(plain, ThreadLoader(stream(files), None)))
+    found = list(ThreadLoader(stream(files), None, pin_memory=True, **options))
+    assert expected == list(map(plain, found))
+    assert len(found) == len(cuda.pinned)
+    for batch in found:
         assert batch["id"].untyped_storage().data_ptr() in cuda.pinned
+
+
+def test_batches_of_a_function_of_the_user_are_pinned_as_by_torch(files, cuda, monkeypatch):
+    pinned = []
+
+    def pin(batch):
+        pinned.append(batch)
+        return batch
+
+    monkeypatch.setattr(torch.utils.data._utils.pin_memory, "pin_memory", pin)
+    loader = ThreadLoader(stream(files), None, pin_memory=True, collate_fn=dict)
+    assert list(map(plain, loader)) == list(map(plain, pinned))
+    assert pinned
+    del pinned[:]
+    rows = [{"x": torch.ones(2), "sparse": torch.eye(2).to_sparse()}]  # and what is in no block
+    [batch] = ThreadLoader(rows, None, pin_memory=True)
+    assert 1 == len(pinned)
+    assert batch["x"].untyped_storage().data_ptr() in cuda.pinned

@@ -18,6 +18,9 @@ from tfwire.torch._worker_batches import can_be_in_a_block, tensors_of, with_ten
 # Bytes: what the CPU loads at once, and a multiple of what any dtype and CUDA need.
 _BLOCK_ALIGNMENT = 64
 
+# Views are not noted, which saves a quarter of their time; of some versions of torch.
+_untracked: Any = getattr(torch._C, "_AutoDispatchBelowADInplaceOrView", None)
+
 # What a tensor in a block is like: its dtype and shape.
 Tensors = tuple[tuple[torch.dtype, tuple[int, ...]], ...]
 
@@ -61,7 +64,14 @@ class BlockLayout:
                 place += 1
 
     def views(self, block: torch.Tensor) -> list[torch.Tensor]:
-        """The tensors in a block of uint8 of just the size."""
+        """The tensors in a block of uint8 of just the size. For torch they are no views: what is
+        done to one in place, with a gradient, has nothing to do with the others."""
+        if _untracked is None:
+            return [view.detach() for view in self._views(block)]
+        with _untracked():
+            return self._views(block)
+
+    def _views(self, block: torch.Tensor) -> list[torch.Tensor]:
         whole = {torch.uint8: block}
         found: list[torch.Tensor] = []
         for dtype, sizes, strides, at in self._groups:

@@ -8,6 +8,7 @@ from collections.abc import Callable
 from typing import Any, NamedTuple
 
 import torch
+from torch.utils import data
 
 from tfwire._interface.messages import warn
 from tfwire.torch._blocks import Packing
@@ -62,23 +63,21 @@ class OnCpu:
 
     Args:
         packing: Puts them there.
-        new_block: Makes blocks.
+        pins: The blocks, and what does not lie in them, are pinned memory.
         function: Changes batches; None: they stay as they are.
     """
 
-    def __init__(
-        self,
-        packing: Packing,
-        new_block: Callable[[int], torch.Tensor],
-        function: Callable[[Any], Any] | None,
-    ) -> None:
+    def __init__(self, packing: Packing, pins: bool, function: Callable[[Any], Any] | None) -> None:
         self._packing = packing
-        self._new_block = new_block
+        self._pins = pins
         self._function = function
 
     def make(self, content: Any) -> Any:
-        packed = self._packing.pack(content, self._new_block)
+        # torch uses pinned memory again when copies from it have ended.
+        packed = self._packing.pack(content, pinned_block if self._pins else plain_block)
         batch = packed.on(packed.block)
+        if self._pins and not packed.is_whole:
+            batch = data._utils.pin_memory.pin_memory(batch)
         return batch if self._function is None else self._function(batch)
 
     def receive(self, batch: Any) -> Any:
@@ -187,7 +186,7 @@ class OnCuda:
 
         try:
             packed = self._packing.pack(content, take)
-            copied = torch.cuda.Event()
+            copied = torch.cuda.Event(blocking=True)  # who waits for it leaves its core to others
         except BaseException:
             for block in taken:
                 self._ring.give_back(block)

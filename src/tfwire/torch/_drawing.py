@@ -43,6 +43,41 @@ def checked_state(state: Any) -> dict[str, Any]:
     return state
 
 
+class Position:
+    """Where a pass is; it keeps nothing of the pass.
+
+    Args:
+        handed_over: How many batches were handed over, by passes before this one.
+    """
+
+    def __init__(self, handed_over: int) -> None:
+        self._handed_over = handed_over
+        # Some states of what is drawn from, and how many batches were drawn before each.
+        self._marks: deque[tuple[int, Any]] = deque()
+        self._error: Exception | None = None
+
+    def mark(self, drawn: int, at: Any) -> None:
+        self._marks.append((drawn, at))
+
+    def fail(self, error: Exception) -> None:
+        """Notes why there is no state, if there is none before."""
+        self._error = error.with_traceback(None)
+
+    def hand_over(self) -> None:
+        """Counts a batch."""
+        self._handed_over += 1
+        while len(self._marks) > 1 and self._marks[1][0] <= self._handed_over:
+            self._marks.popleft()
+
+    def state(self) -> dict[str, object]:
+        """A state after the batches that were handed over."""
+        if not self._marks:
+            assert self._error is not None
+            raise self._error
+        drawn, at = self._marks[0]
+        return {"version": 1, "at": at, "batches": self._handed_over - drawn}
+
+
 class Drawing:
     """Draws what each batch of a pass is made of; one thread at a time calls ``draw``.
 
@@ -55,11 +90,9 @@ class Drawing:
     def __init__(self, loader: ThreadLoader, state: dict[str, Any], packs: bool) -> None:
         self._stream: Any = None  # a DatasetIterator
         self._to_drop: int = state["batches"]  # which were handed over before
-        self._drawn, self._handed_over = 0, self._to_drop
-        # Some states of what is drawn from, and how many batches were drawn before each.
-        self._marks: deque[tuple[int, Any]] = deque()
+        self._drawn = 0
         self._due = 0.0
-        self._error: Exception | None = None
+        self.position = Position(self._to_drop)
         is_stream = isinstance(loader.dataset, data.IterableDataset)
         opened = self._elements if is_stream else self._numbers
         self._pieces: Iterator[ForBatch] = opened(loader, state["at"], packs)
@@ -78,30 +111,14 @@ class Drawing:
         self._drawn += 1
         return drawn
 
-    # ---- States -------------------------------------------------------------------------------
-
     def _mark(self) -> None:
         begin = time.perf_counter()
         try:
-            self._marks.append((self._drawn, self._stream.state_dict()))
-        except Exception as error:  # comes where a state is asked for, if there is none
-            self._error = error
+            self.position.mark(self._drawn, self._stream.state_dict())
+        except Exception as error:
+            self.position.fail(error)
         end = time.perf_counter()
         self._due = end + _TIMES_APART * (end - begin)
-
-    def hand_over(self) -> None:
-        """Counts a batch."""
-        self._handed_over += 1
-        while len(self._marks) > 1 and self._marks[1][0] <= self._handed_over:
-            self._marks.popleft()
-
-    def state(self) -> dict[str, object]:
-        """A state after the batches that were handed over."""
-        if not self._marks:
-            assert self._error is not None
-            raise self._error
-        before, at = self._marks[0]
-        return {"version": 1, "at": at, "batches": self._handed_over - before}
 
     # ---- What is drawn from -------------------------------------------------------------------
 
@@ -112,7 +129,7 @@ class Drawing:
         now = generator.get_state()
         if at is not None:
             generator.set_state(_unpacked_state(at))
-        self._marks.append((0, bytes(generator.get_state().tolist()).hex()))
+        self.position.mark(0, bytes(generator.get_state().tolist()).hex())
         _draw_seed(loader)
         sampler: Any = loader.sampler if loader.batch_sampler is None else loader.batch_sampler
         numbers = iter(sampler)
@@ -127,14 +144,15 @@ class Drawing:
         source: Any = loader.dataset
         if not isinstance(source, TFRecordIterableDataset):
             elements = iter(source)
-            self._marks.append((0, None))  # it begins again
+            self.position.mark(0, None)  # it begins again
         else:
+            packs = packs and loader.batch_size is None
             elements = self._stream = source._iterate(loader.num_threads, packs)
             if at is None:
                 self._mark()
             else:
                 elements.load_state_dict(at)
-                self._marks.append((0, at))
+                self.position.mark(0, at)
         if loader.batch_size is None:
             return map(ForBatch, elements)
         return _gathered(elements, loader.batch_size, loader.drop_last)

@@ -11,8 +11,8 @@ from torch.utils import data
 from tfwire._interface.messages import check_callable, integer
 from tfwire._interface.pipelines import Workers
 from tfwire.torch._blocks import Packing
-from tfwire.torch._devices import OnCpu, OnCuda, as_device, pinned_block, plain_block
-from tfwire.torch._drawing import NEW_STATE, Drawing, ForBatch, checked_state
+from tfwire.torch._devices import OnCpu, OnCuda, as_device
+from tfwire.torch._drawing import NEW_STATE, Drawing, ForBatch, Position, checked_state
 from tfwire.torch._worker_batches import Items, collate
 
 if TYPE_CHECKING:
@@ -39,7 +39,8 @@ class ThreadLoader(data.DataLoader):
             "cuda", a number or a torch.device of CUDA: then a stream of its own copies a batch from
             pinned memory, which is used again, while the ones before it are computed. "cuda" is the
             current device when a pass begins. Strings that are lists stay as they are. None:
-            each tensor has memory of its own, as ``collate_fn`` leaves it.
+            batches are as ``collate_fn`` leaves them; with its default, ``pin_memory`` makes each
+            one pinned block.
         device_fn: With a device: a function of every batch on it, called by the threads, and on
             CUDA within that stream: ``lambda batch: {**batch, "x": batch["x"].half()}``, or
             ``batch["image"].div(255).to(memory_format=torch.channels_last)``.
@@ -86,7 +87,7 @@ class ThreadLoader(data.DataLoader):
         self.num_threads = integer("num_threads", num_threads, 1)
         self._ahead = self.num_threads * integer("prefetch_factor", prefetch_factor, 1)
         self._state: dict[str, Any] = NEW_STATE  # where the next pass begins
-        self._drawing: Drawing | None = None  # of the last one
+        self._position: Position | None = None  # of the last one
         super().__init__(
             dataset,
             batch_size,
@@ -102,7 +103,7 @@ class ThreadLoader(data.DataLoader):
     def __iter__(self) -> Iterator[Value]:
         state, self._state = self._state, NEW_STATE
         batches = _LoadedBatches(self, state)
-        self._drawing = batches.drawing
+        self._position = batches.position
         return batches
 
     def state_dict(self) -> dict[str, object]:
@@ -128,7 +129,7 @@ class ThreadLoader(data.DataLoader):
             >>> [batch["x"].shape for batch in resumed]
             [torch.Size([2, 8])]
         """
-        return self._state if self._drawing is None else self._drawing.state()
+        return self._state if self._position is None else self._position.state()
 
     def load_state_dict(self, state: dict[str, object]) -> None:
         """Has the next pass continue from a state of another loader over the same dataset, with the
@@ -141,7 +142,7 @@ class ThreadLoader(data.DataLoader):
             TypeError, ValueError: It is not a state; when the pass begins, of another dataset.
         """
         self._state = checked_state(state)
-        self._drawing = None
+        self._position = None
 
 
 class _LoadedBatches(Iterator[Any]):
@@ -149,10 +150,13 @@ class _LoadedBatches(Iterator[Any]):
 
     def __init__(self, loader: ThreadLoader, state: dict[str, Any]) -> None:
         self._ended = False
-        packs = loader.batch_size is None and _packs(loader)
-        self.drawing = drawing = Drawing(loader, state, packs)
-        making = _Making(loader)
-        self._receive = making.receive
+        place = _place_of(loader)
+        # Batches of a parser go into their blocks at once, if nobody looks at them before.
+        packs = place is not None and loader.collate_fn is collate
+        drawing = Drawing(loader, state, packs)
+        self.position = drawing.position
+        making = _Making(loader, place, packs)
+        self._receive = _same if place is None else place.receive
         self._workers = Workers(drawing.draw, making, loader.num_threads, loader._ahead, owner=self)
 
     def __next__(self) -> Value:
@@ -163,7 +167,7 @@ class _LoadedBatches(Iterator[Any]):
                 self._ended = True
                 raise
             if batch is not _FINISHED:
-                self.drawing.hand_over()
+                self.position.hand_over()
                 return self._receive(batch)
             self._ended = True
         raise StopIteration
@@ -175,19 +179,19 @@ _FINISHED = object()
 class _Making:
     """Makes a batch, in any thread.
 
-    Attributes:
-        receive: What the consumer does with it.
+    Args:
+        loader: Whose batches they are.
+        place: What puts them on their device, if there is one.
+        packs: They may be PackedRows before.
     """
 
-    def __init__(self, loader: ThreadLoader) -> None:
+    def __init__(self, loader: ThreadLoader, place: OnCpu | OnCuda | None, packs: bool) -> None:
         self._dataset: Any = loader.dataset
         self._collate: Any = loader.collate_fn
         self._by_number = not isinstance(loader.dataset, data.IterableDataset)
         self._in_batches = loader.batch_sampler is not None or loader.batch_size is not None
-        self._packs = _packs(loader)
-        place = _place_of(loader)
+        self._packs = packs
         self._finish = self._collated if place is None else place.make
-        self.receive = _same if place is None else place.receive
         self._pins = loader.pin_memory and torch.cuda.is_available()
 
     def __call__(self, drawn: ForBatch) -> Value:
@@ -212,19 +216,14 @@ def _same(batch: Any) -> Any:
     return batch
 
 
-def _packs(loader: ThreadLoader) -> bool:
-    """Whether batches of a parser may go into their blocks at once: nobody looks at them before."""
-    return loader.device is not None and loader.collate_fn is collate
-
-
 def _place_of(loader: ThreadLoader) -> OnCpu | OnCuda | None:
-    """What puts the batches of a pass on their device."""
-    device = loader.device
-    if device is None:
+    """What puts the batches of a pass into blocks, and on their device; None: they stay as they
+    are, as those of a ``collate_fn`` of the user's that are to be pinned."""
+    device, pins = loader.device, loader.pin_memory and torch.cuda.is_available()
+    if device is None and not (pins and loader.collate_fn is collate):
         return None
     packing = Packing(getattr(loader.dataset, "_form", {}), loader.collate_fn)
-    if device.type == "cpu":
-        pins = loader.pin_memory and torch.cuda.is_available()
-        return OnCpu(packing, pinned_block if pins else plain_block, loader.device_fn)
+    if device is None or device.type == "cpu":
+        return OnCpu(packing, pins, loader.device_fn)
     number = torch.cuda.current_device() if device.index is None else device.index
     return OnCuda(torch.device("cuda", number), packing, loader.device_fn, loader.num_threads)
