@@ -696,13 +696,18 @@ TFW_API int tfw_import_create_column(struct ArrowArrayStream *stream, struct Arr
 
 TFW_API void tfw_import_free(tfw_import *import);
 
-/* Reads the schema, to be called once, first. TFW_E_UNSUPPORTED: not a table, or error->feature is
- * of a type that no feature holds; the text says to what it may be cast. TFW_E_ARGUMENT: a struct
- * that is not as the interface says. TFW_E_IO: the stream failed with error->os_errno. */
+/* Reads the schema, to be called once, first. Of a column that is a struct, each field is a column.
+ * TFW_E_UNSUPPORTED: not a table, or error->feature is of a type that no feature holds; the text
+ * says to what it may be cast. TFW_E_ARGUMENT: a struct that is not as the interface says.
+ * TFW_E_IO: the stream failed with error->os_errno. */
 TFW_API int tfw_import_schema(tfw_import *import, size_t *out_columns, tfw_error *error);
 
 /* The name of a column, also of one that was refused. */
 TFW_API const char *tfw_import_name(const tfw_import *import, size_t column);
+
+/* The name of the field that a column is of a struct, whose columns all have the struct's name and
+ * metadata; NULL: it is no field. */
+TFW_API const char *tfw_import_field(const tfw_import *import, size_t column);
 
 /* The value of a key in a column's metadata: *out_len bytes, not terminated, as long as the import
  * lives; NULL: there is none. TFW_E_ARGUMENT: metadata that is not as the interface says.
@@ -719,8 +724,8 @@ typedef struct tfw_level {
 } tfw_level;
 
 /* Keeps the lengths of all lists of a column, to be called between the schema and the first
- * records. Only such a column may have lists in lists. Lists that are null in the lists of a record
- * are TFW_KINDLESS: a column of steps. */
+ * records. Only such a column may have lists in lists, or be the field of a struct. Lists that are
+ * null in the lists of a record are TFW_KINDLESS: a column of steps. */
 TFW_API int tfw_import_nest(tfw_import *import, size_t column, tfw_error *error);
 
 /* The levels of such a column, from the records to the values, for the inputs that
@@ -732,7 +737,7 @@ TFW_API void tfw_import_levels(const tfw_import *import, size_t column,
  * with room bytes of memory. The inputs live until the next call. Numbers of the right type are
  * used in place. Null is an absent feature.
  * TFW_END: there are none left. TFW_E_UNSUPPORTED: null in a list, a row that is null, or a column
- * of lists in lists whose lengths are not kept (fixed sizes are no lengths).
+ * of lists in lists, or of a struct, whose lengths are not kept (fixed sizes are no lengths).
  * TFW_E_ARGUMENT: a value outside of int64, or a struct that is not as the interface says. Both:
  * error->feature is the column, error->record the record in the table. TFW_E_IO: as before. After a
  * failure there is no next call.

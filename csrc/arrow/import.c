@@ -161,6 +161,37 @@ static int read_type(tfw_import *import, const struct ArrowSchema *schema, size_
     return status;
 }
 
+/* How many columns a table has: of a struct, its fields. Above MAX_COLUMNS: too many. */
+static int64_t count_columns(const struct ArrowSchema *schema) {
+    int64_t count = 0;
+    for (int64_t i = 0; i < schema->n_children && count <= MAX_COLUMNS; i++) {
+        const int64_t fields = tfwi_count_fields(schema->children[i]);
+        count += fields > MAX_COLUMNS ? MAX_COLUMNS : fields > 0 ? fields : 1;
+    }
+    return count;
+}
+
+/* Reads the types of the columns at a place, from *column on. */
+static int read_place(tfw_import *import, size_t place, size_t *column, tfw_error *error) {
+    const struct ArrowSchema *schema = import->schema.children[place];
+    const int64_t fields = tfwi_count_fields(schema);
+    int64_t member = 0;
+    int status;
+    do {
+        tfwi_type *type = &import->columns[*column];
+        status = read_type(import, fields != 0 ? schema->children[member] : schema, *column, error);
+        type->place = place;
+        if (fields != 0) {
+            type->fields = (size_t)fields;
+            type->member = (size_t)member;
+            type->field = type->name;
+            type->name = schema->name != NULL ? schema->name : "";
+        }
+        ++*column;
+    } while (status == TFW_OK && ++member < fields && *column < import->count);
+    return status;
+}
+
 static int read_table(tfw_import *import, tfw_error *error) {
     const struct ArrowSchema *schema = &import->schema;
     if (schema->format == NULL || strcmp(schema->format, "+s") != 0 || schema->dictionary != NULL) {
@@ -171,9 +202,14 @@ static int read_table(tfw_import *import, tfw_error *error) {
         (schema->n_children != 0 && schema->children == NULL)) {
         return tfwi_fail(error, TFW_E_ARGUMENT, "an impossible number of columns");
     }
-    int status = reserve_columns(import, schema->n_children, error);
-    for (size_t i = 0; status == TFW_OK && i < import->count; i++) {
-        status = read_type(import, schema->children[i], i, error);
+    const int64_t count = count_columns(schema);
+    if (count > MAX_COLUMNS) {
+        return tfwi_fail(error, TFW_E_ARGUMENT, "an impossible number of columns");
+    }
+    int status = reserve_columns(import, count, error);
+    size_t column = 0;
+    for (int64_t i = 0; status == TFW_OK && i < schema->n_children && column < import->count; i++) {
+        status = read_place(import, (size_t)i, &column, error);
     }
     return status;
 }
@@ -214,6 +250,10 @@ int tfw_import_schema(tfw_import *import, size_t *out_columns, tfw_error *error)
 const char *tfw_import_name(const tfw_import *import, size_t column) {
     const char *name = column < import->count ? import->columns[column].name : NULL;
     return name != NULL ? name : "";
+}
+
+const char *tfw_import_field(const tfw_import *import, size_t column) {
+    return column < import->count ? import->columns[column].field : NULL;
 }
 
 /* ---- Columns with lists in lists ------------------------------------------------------------ */
@@ -257,7 +297,8 @@ int tfw_import_metadata(const tfw_import *import, size_t column, const char *key
         return tfwi_fail(error, TFW_E_ARGUMENT, "there is no such column");
     }
     const struct ArrowSchema *schema = &import->schema;
-    const char *at = (import->is_column ? schema : schema->children[column])->metadata;
+    const size_t place = import->columns[column].place;
+    const char *at = (import->is_column ? schema : schema->children[place])->metadata;
     const int32_t pairs = at != NULL ? take_length(&at) : 0;
     for (int32_t i = 0; i < pairs; i++) {
         const int32_t key_len = take_length(&at);
@@ -283,7 +324,8 @@ static int import_columns(tfw_import *import, uint64_t records, uint64_t room, t
     const struct ArrowArray *batch = &import->batch;
     const uint64_t first = import->at + (import->is_column ? 0 : (uint64_t)batch->offset);
     for (size_t i = 0; i < import->count; i++) {
-        const struct ArrowArray *array = import->is_column ? batch : batch->children[i];
+        const struct ArrowArray *array = import->is_column
+                                             ? batch : batch->children[import->columns[i].place];
         tfw_level *levels = import->levels != NULL ? import->levels[i] : NULL;
         int status = tfwi_import_column(array, &import->columns[i], first, records, &import->arena,
                                         &import->inputs[i], levels, error);

@@ -8,14 +8,11 @@
 static int note_null(tfwi_column *c, uint64_t at) {
     uint64_t end;
     const uint64_t record = tfwi_record_of(&c->cells, at, &end);
-    if (c->presence == NULL && c->type->depth == 0) {
-        c->presence = tfwi_arena_take(c->arena, c->cells.records, 1);
-        if (c->presence == NULL) {
-            return tfwi_no_memory(c);
-        }
-        memset(c->presence, TFW_PRESENT, (size_t)c->cells.records);
-    }
     if (c->type->depth == 0) {
+        int status = tfwi_mark_present(c);
+        if (status != TFW_OK) {
+            return status;
+        }
         c->presence[record] = TFW_ABSENT;
     } else if (c->presence == NULL || c->presence[record] != TFW_ABSENT) {
         tfwi_fail(c->error, TFW_E_UNSUPPORTED, "a null inside a list; leave it out or fill it");
@@ -134,12 +131,41 @@ static void finish_import_column(const tfwi_column *c) {
     }
 }
 
+/* From a struct to a field. Where the struct is null, no field has an element. */
+static int enter_struct(tfwi_column *c, const struct ArrowArray *array) {
+    if (c->levels == NULL) {
+        return tfwi_fail(c->error, TFW_E_UNSUPPORTED, TFWI_A_STRUCT);
+    }
+    int status = tfwi_note_nulls(c, array);
+    c->cells.begin += (uint64_t)array->offset;
+    if (status != TFW_OK || c->presence == NULL) {
+        return status;
+    }
+    int64_t *take = tfwi_arena_take(c->arena, c->cells.records, sizeof *take);
+    if (take == NULL) {
+        return tfwi_no_memory(c);
+    }
+    for (uint64_t i = 0; i < c->cells.records; i++) {
+        take[i] = c->presence[i] == TFW_PRESENT ? (int64_t)(c->cells.begin + i) : -1;
+    }
+    c->cells.take = take;
+    c->cells.begin = 0;
+    return TFW_OK;
+}
+
 int tfwi_import_column(const struct ArrowArray *array, const tfwi_type *type, uint64_t first,
                        uint64_t records, tfwi_arena *arena, tfw_input *out, tfw_level *levels,
                        tfw_error *error) {
     tfwi_column c = {.type = type, .arena = arena, .out = out, .error = error, .levels = levels,
                      .cells = {.records = records, .begin = first, .total = records, .count = 1}};
     *out = (tfw_input){.name = type->name, .name_len = strlen(type->name)};
+    if (type->fields != 0) {
+        int status = enter_struct(&c, array);
+        if (status != TFW_OK) {
+            return status;
+        }
+        array = array->children[type->member];
+    }
     if (levels == NULL && tfwi_is_nested(type)) {
         return tfwi_fail(error, TFW_E_UNSUPPORTED,
                          "lists in lists, whose lengths no feature holds");

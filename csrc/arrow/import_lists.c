@@ -99,6 +99,17 @@ static int note_null_steps(tfwi_column *c, const struct ArrowArray *array) {
     return TFW_OK;
 }
 
+int tfwi_mark_present(tfwi_column *c) {
+    if (c->presence == NULL) {
+        c->presence = tfwi_arena_take(c->arena, c->cells.records, 1);
+        if (c->presence == NULL) {
+            return tfwi_no_memory(c);
+        }
+        memset(c->presence, TFW_PRESENT, (size_t)c->cells.records);
+    }
+    return TFW_OK;
+}
+
 int tfwi_note_nulls(tfwi_column *c, const struct ArrowArray *array) {
     if (c->depth == 1 && c->levels != NULL && c->type->depth > 1) {
         return note_null_steps(c, array);
@@ -111,15 +122,15 @@ int tfwi_note_nulls(tfwi_column *c, const struct ArrowArray *array) {
         return TFW_OK;
     }
     const uint8_t *bits = array->buffers[0];
-    const uint64_t first = (uint64_t)array->offset + c->cells.begin;
-    c->presence = tfwi_arena_take(c->arena, c->cells.records, 1);
-    if (c->presence == NULL) {
-        return tfwi_no_memory(c);
+    int status = tfwi_mark_present(c);
+    for (uint64_t i = 0; status == TFW_OK && i < c->cells.records; i++) {
+        const int64_t at = c->cells.take != NULL ? c->cells.take[i]
+                                                 : (int64_t)(c->cells.begin + i);
+        if (at >= 0 && !tfwi_bit(bits, (uint64_t)array->offset + (uint64_t)at)) {
+            c->presence[i] = TFW_ABSENT;
+        }
     }
-    for (uint64_t i = 0; i < c->cells.records; i++) {
-        c->presence[i] = tfwi_bit(bits, first + i) ? TFW_PRESENT : TFW_ABSENT;
-    }
-    return TFW_OK;
+    return status;
 }
 
 /* ---- Lists ---------------------------------------------------------------------------------- */

@@ -56,11 +56,20 @@ typedef struct tfwi_type {
     int32_t value; /* enum tfwi_value_type */
     int32_t width; /* TFWI_VALUE_STRINGS_FIXED */
     int32_t index; /* of a dictionary: the type of its indices; otherwise TFWI_VALUE_NULLS */
+    size_t place;  /* among the children of the table */
+    size_t fields; /* of the struct that this is a field of; 0: of none */
+    size_t member; /* which field */
+    const char *field; /* its name */
 } tfwi_type;
+
+#define TFWI_A_STRUCT "a struct cannot be a feature; make its fields columns"
 
 /* Reads the type of a column. TFW_E_UNSUPPORTED: a type that no feature holds; TFW_E_ARGUMENT: not
  * a valid type. */
 int tfwi_read_type(const struct ArrowSchema *schema, tfwi_type *out, tfw_error *error);
+
+/* How many fields a struct has; 0: it is none, or not a valid one. */
+int64_t tfwi_count_fields(const struct ArrowSchema *schema);
 
 /* Whether a list is in a list and has a length of its own: no feature says how long it was. */
 bool tfwi_is_nested(const tfwi_type *type);
@@ -135,6 +144,9 @@ int tfwi_enter_dictionary(tfwi_column *c, const struct ArrowArray *array);
 /* The values: numbers; strings. */
 int tfwi_import_numbers(tfwi_column *c, const struct ArrowArray *array);
 int tfwi_import_strings(tfwi_column *c, const struct ArrowArray *array);
+
+/* Marks all records as present, unless records are marked. */
+int tfwi_mark_present(tfwi_column *c);
 
 /* Marks records without a value, at the depth 0, as absent, and steps without a kind; refuses null
  * elsewhere. */

@@ -20,7 +20,7 @@ static const struct {
     {"tD", "a duration has no encoding; cast it to int64"},
     {"ti", "an interval has no encoding; cast it to a string"},
     {"d:", "a decimal has no encoding; cast it to float64 or to a string"},
-    {"+s", "a struct cannot be a feature; make its fields columns"},
+    {"+s", TFWI_A_STRUCT},
     {"+m", "a map cannot be a feature; make lists of its keys and of its values"},
     {"+u", "a union has no encoding; cast it to one of its types"},
     {"+r", "run-end encoded values have no encoding; cast the column to the type of its values"},
@@ -127,6 +127,13 @@ int tfwi_read_type(const struct ArrowSchema *schema, tfwi_type *out, tfw_error *
     return tfwi_fail(error, TFW_E_ARGUMENT, "a column without a type");
 }
 
+int64_t tfwi_count_fields(const struct ArrowSchema *schema) {
+    const bool is_struct = schema != NULL && schema->format != NULL &&
+                           strcmp(schema->format, "+s") == 0 && schema->dictionary == NULL;
+    const int64_t fields = is_struct && schema->children != NULL ? schema->n_children : 0;
+    return fields > 0 ? fields : 0;
+}
+
 bool tfwi_is_nested(const tfwi_type *type) {
     bool nested = false;
     for (size_t i = 1; i < type->depth; i++) {
@@ -225,6 +232,15 @@ static int check_values(const struct ArrowArray *a, const tfwi_type *type, int64
 int tfwi_check_array(const struct ArrowArray *array, const tfwi_type *type, int64_t elements,
                      tfw_error *error) {
     const struct ArrowArray *a = array;
+    if (type->fields != 0) {
+        const shape expected = {.buffers = 1, .children = (int64_t)type->fields};
+        int status = check_shape(a, expected, elements, error);
+        if (status != TFW_OK) {
+            return status;
+        }
+        elements = a->offset + a->length;
+        a = a->children[type->member];
+    }
     for (size_t i = 0; i < type->depth; i++) {
         int status = check_list(a, &type->lists[i], elements, &elements, error);
         if (status != TFW_OK) {
@@ -246,7 +262,8 @@ int tfwi_check_array(const struct ArrowArray *array, const tfwi_type *type, int6
 
 int tfwi_check_table(const struct ArrowArray *array, const tfwi_type *columns, size_t count,
                      tfw_error *error) {
-    const shape expected = {.buffers = 1, .children = (int64_t)count};
+    const size_t places = count != 0 ? columns[count - 1].place + 1 : 0;
+    const shape expected = {.buffers = 1, .children = (int64_t)places};
     int status = check_shape(array, expected, 0, error);
     if (status != TFW_OK) {
         return status;
@@ -261,7 +278,7 @@ int tfwi_check_table(const struct ArrowArray *array, const tfwi_type *columns, s
     }
     for (size_t i = 0; i < count; i++) {
         const int64_t elements = array->offset + array->length;
-        status = tfwi_check_array(array->children[i], &columns[i], elements, error);
+        status = tfwi_check_array(array->children[columns[i].place], &columns[i], elements, error);
         if (status != TFW_OK) {
             TFWI_SET(error, feature, (int32_t)i);
             return status;

@@ -1,5 +1,6 @@
 """Tables with lists in lists: refused, or written as their metadata or a specification says."""
 
+import itertools
 import json
 import re
 
@@ -7,7 +8,7 @@ import numpy as np
 import pytest
 
 import tfwire as tfw
-from helpers.arrow.columns import Batch, lay_out, table_of
+from helpers.arrow.columns import Batch, Node, lay_out, table_of
 from tfwire.arrow import open_reader
 
 LISTS = ["+l", "+L", "+vl", "+vL", "+w:2"]
@@ -193,6 +194,80 @@ def test_metadata_is_not_trusted(text):
     assert tfw.encode_columns(described(format, values, text), features=spec) == good
     flat = described(("+l", "l"), [[1], [2, 3]], text)
     assert len(tfw.encode_columns(flat, features={})) == 2
+
+
+SPARSE = {
+    "x": tfw.SparseFeature("at", "value", "float32", 10),
+    "y": tfw.SparseFeature(["row", "column"], "text", "string", [5, 5]),
+}
+
+
+def test_sparse_features_come_back(tmp_path):
+    rows = [
+        {"at": [1, 5], "value": [1.0, 2.0], "row": [1], "column": [2], "text": ["a"]},
+        {"row": [3, 4], "column": [0, 1], "text": ["b", "c"]},
+        {"at": [], "value": []},
+    ]
+    tfw.write_records(tmp_path / "a", rows)
+    for batch_size in (1, 2, 100):
+        reader = open_reader(tmp_path / "a", SPARSE, batch_size=batch_size)
+        for features in (None, SPARSE):
+            records = tfw.encode_columns(reader, features=features)
+            assert sparse_of(records) == sparse_of(list(tfw.read_records(tmp_path / "a")))
+    assert b"value" in tfw.encode_columns(open_reader(tmp_path / "a", SPARSE))[0]
+
+
+def sparse_of(records):
+    parsed = tfw.parse_example(records, SPARSE)
+    return [array.tolist() for name in SPARSE for array in parsed[name]]
+
+
+def structs(indices, values, bitmap=None, offset=0):
+    """A column of structs of two lists, over two records."""
+    fields = {"indices": indices, "values": values}
+    for name, node in fields.items():
+        node.name = name
+    made = Node("+s", 2, [bitmap], list(fields.values()), offset=offset)
+    made.null_count = -1 if bitmap is not None else 0
+    return Batch(table_of({"x": made}))
+
+
+def test_structs_of_lists_of_any_layout():
+    expected = tfw.encode_columns({"at": [[1, 2], None], "value": [[0.5, 1.5], None]})
+    for kind in ("+l", "+L", "+vl"):
+        for before, hidden in itertools.product((0, 3), ([9], None)):
+            made = structs(
+                lay_out((kind, "i"), [[1, 2], hidden], before),
+                lay_out(("+l", "g"), [[0.5, 1.5], hidden], before),
+                np.array([1], np.uint8),
+            )
+            assert expected == tfw.encode_columns(made, features={"x": SPARSE["x"]})
+            assert made.made == made.released > 0
+    shifted = structs(
+        lay_out(("+l", "i"), [[7], [1, 2], None]),
+        lay_out(("+l", "g"), [[7.0], [0.5, 1.5], None]),
+        offset=1,
+    )
+    assert expected == tfw.encode_columns(shifted, features={"x": SPARSE["x"]})
+
+
+def test_other_structs_are_refused():
+    lists = lay_out(("+l", "i"), [[1], [2]])
+    made = structs(lists, lay_out(("+l", "f"), [[1.0], [2.0, 3.0]]))
+    with pytest.raises(TypeError, match=r"feature 'x': a struct cannot be a feature; .* features"):
+        tfw.encode_columns(made)
+    said = "feature 'x': record 1: expected as many indices as values, found 1 and 2"
+    made = structs(lists, lay_out(("+l", "f"), [[1.0], [2.0, 3.0]]))
+    with pytest.raises(ValueError, match=said):
+        tfw.encode_columns(made, features={"x": SPARSE["x"]})
+    other = Batch(table_of({"x": Node("+s", 2, [None], [lay_out("l", [1, 2])])}))
+    with pytest.raises(TypeError, match=r"'indices' and 'values', .*, found one of 'x'"):
+        tfw.encode_columns(other, features={"x": SPARSE["x"]})
+    with pytest.raises(TypeError, match=r"'indices' and 'values', .*, found another type"):
+        tfw.encode_columns(table("l", [1, 2]), features={"x": SPARSE["x"]})
+    two = structs(lists, lay_out(("+l", "Z"), [[b"a"], [b"b"]]))
+    with pytest.raises(ValueError, match="feature 'x': expected 2 integers in each of the indices"):
+        tfw.encode_columns(two, features={"x": SPARSE["y"]})
 
 
 def test_metadata_of_another_column_is_an_error_only_where_it_matters():

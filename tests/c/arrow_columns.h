@@ -51,18 +51,26 @@ typedef struct imported {
 
 static bool import_as_column; /* the column alone, with all of its records, not in a table */
 static bool import_levels;    /* the lengths of its lists are kept */
+static bool import_field;     /* the column is the field of a struct; with import_levels */
 
 /* Imports one column, x, and the first records of it; the status of what came last. */
 static inline int import_one(imported *t, struct ArrowSchema *type, struct ArrowArray *array,
                              int64_t records, size_t room) {
     static const void *no_buffers[1] = {NULL};
-    static struct ArrowSchema *types[1];
-    static struct ArrowArray *arrays[1];
+    static struct ArrowSchema *types[1], *structs[1], outer;
+    static struct ArrowArray *arrays[1], *of_structs[1], of_outer;
     types[0] = type;
     arrays[0] = array;
-    struct ArrowSchema schema = import_as_column ? *type : type_of("+s", types);
-    struct ArrowArray batch = import_as_column ? *array
-                                               : array_of(records, 1, no_buffers, arrays);
+    structs[0] = &outer;
+    of_structs[0] = &of_outer;
+    outer = type_of("+s", types);
+    of_outer = array_of(records, 1, no_buffers, arrays);
+    struct ArrowSchema schema = import_as_column ? *type
+                                                 : type_of("+s", import_field ? structs : types);
+    struct ArrowArray batch = import_as_column
+                                  ? *array
+                                  : array_of(records, 1, no_buffers,
+                                             import_field ? of_structs : arrays);
     const int schemas = released_schemas, batches = released_arrays;
     *t = (imported){0};
     int status = (import_as_column ? tfw_import_create_column : tfw_import_create)(

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* tfw_import_next: a column that the input describes, laid out as Arrow data in a way that the input
- * chooses, gives the messages of the same column laid out plainly; in pieces of any room, alone or
- * in a table. Structs and buffers that lie are refused, or give other messages, and are released
- * once. */
+ * chooses, gives the messages of the same column laid out plainly; in pieces of any room, alone, in
+ * a table or in a struct of one. Structs and buffers that lie are refused, or give other messages,
+ * and are released once. */
 #include "common/fuzz.h"
 
 #include "arrow_columns.h"
@@ -334,7 +334,8 @@ static void run(input *in) {
     c.kind = 1 + (choice & 3) % 3;
     c.depth = choice >> 2 & MOST_DEPTH;
     import_as_column = (choice & 0x10) != 0;
-    import_levels = c.depth > 1 || (choice & 0x20) != 0;
+    import_field = (choice & 0x50) == 0x40;
+    import_levels = c.depth > 1 || import_field || (choice & 0x20) != 0;
     c.records = c.cells[0] = input_byte(in) % (MOST_RECORDS + 1);
     for (int64_t i = 0; i < c.records; i++) {
         c.presence[i] = input_byte(in) % 4 != 0 ? TFW_PRESENT : TFW_ABSENT;

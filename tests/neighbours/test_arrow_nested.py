@@ -70,3 +70,30 @@ def test_tables_come_back(tmp_path, seed):
         assert tfw.encode_columns(said) == records
     for other in (pl.DataFrame(table), table.to_pandas(), {name: table[name] for name in columns}):
         assert tfw.encode_columns(other, features=features) == records
+
+
+def test_sparse_features_of_tables_are_written(tmp_path):
+    features = {
+        "x": tfw.SparseFeature("at", "value", "float32", 10),
+        "y": tfw.SparseFeature(["row", "column"], "text", "string", [5, 5]),
+    }
+    rows = [
+        {"at": [1, 5], "value": [1.0, 2.0]},
+        {"row": [1], "column": [2], "text": ["a"]},
+    ]
+    expected = tfw.encode_examples(rows)
+    tfw.write_records(tmp_path / "a", expected)
+    made = pa.table(open_reader(tmp_path / "a", features))
+    frame = pl.from_arrow(made)
+    assert expected == tfw.encode_columns(made)
+    assert expected[1:] == tfw.encode_columns(made.slice(1))
+    for columns in (
+        frame,
+        made.to_pandas(),
+        {name: made[name] for name in made.column_names},
+        {name: frame[name] for name in frame.columns},
+    ):
+        assert expected == tfw.encode_columns(columns, features=features)
+    assert expected[::-1] == tfw.encode_columns(frame[::-1], features=features)
+    with pytest.raises(TypeError, match=r"a struct cannot be a feature; .* give features"):
+        tfw.encode_columns(frame)

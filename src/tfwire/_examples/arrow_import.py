@@ -24,6 +24,11 @@ LISTS_IN_LISTS = (
     f"{_SAID_BY_C}; give arrays of one shape, columns with features= (write_columns, "
     "encode_columns), or steps (encode_sequence_example)"
 )
+_A_STRUCT = "a struct cannot be a feature; make its fields columns"
+_WITH_ADVICE = {
+    _SAID_BY_C: LISTS_IN_LISTS,
+    _A_STRUCT: f"{_A_STRUCT}; give features if it is of a SparseFeature",
+}
 
 Array = np.ndarray[Any, Any]
 _NO_LIMIT = 1 << 62
@@ -46,7 +51,9 @@ class ArrowImport:
         column: None for a table; of a column, what error messages call it.
 
     Attributes:
-        names: The names of the table's columns, when the schema was read.
+        names: The names of the table's columns, when the schema was read. A struct is a column for
+            each of its fields, of one name.
+        fields: The names of these fields; None: it is a column of its own.
     """
 
     def __init__(self, value: Any, column: str | None = None) -> None:
@@ -59,6 +66,7 @@ class ArrowImport:
         del capsules  # until here they kept the structs
         self._import = ffi.gc(made[0], lib.tfw_import_free)
         self.names: list[bytes] = []
+        self.fields: list[bytes | None] = []
 
     @contextmanager
     def released_on_error(self) -> Iterator[None]:
@@ -72,6 +80,8 @@ class ArrowImport:
         count = ffi.new("size_t *")
         self._check(lib.tfw_import_schema(self._import, count, self._error))
         self.names = [self._name(column) for column in range(count[0])]
+        found = (lib.tfw_import_field(self._import, column) for column in range(count[0]))
+        self.fields = [None if field == ffi.NULL else ffi.string(field) for field in found]
 
     def batches(self, room: int) -> Generator[tuple[Any, int, Any], None, None]:
         """``tfw_input *`` of all columns, how many records they hold, and what keeps them alive."""
@@ -86,7 +96,7 @@ class ArrowImport:
 
     def nest(self, column: int) -> None:
         """Keeps the lengths of a column's lists, before its first batch. It may have lists in
-        lists."""
+        lists, or be a field of a struct."""
         check(lib.tfw_import_nest(self._import, column, self._error), self._error)
 
     def levels(self, column: int) -> tuple[list[Array], list[Array | None]]:
@@ -127,8 +137,7 @@ class ArrowImport:
         if status == lib.TFW_E_MEMORY:
             raise MemoryError(text(self._error.text))
         message = text(self._error.text)
-        if message == _SAID_BY_C:
-            message = LISTS_IN_LISTS
+        message = _WITH_ADVICE.get(message, message)
         if self._error.record >= 0:
             message = f"record {self._error.record}: {message}"
         if self._column is not None:

@@ -13,8 +13,10 @@ from tfwire._examples.encoder_inputs import inputs_from_columns
 from tfwire._examples.kinds import Agree
 from tfwire._examples.missing import columns_of_frame
 from tfwire._examples.native_encoder import NativeInputs, native_inputs
-from tfwire._examples.nested import nested_of_input
-from tfwire._examples.written import WritePlan, WrittenBatch, WrittenInputs, written_columns
+from tfwire._examples.nested import Nested, nested_of_input
+from tfwire._examples.written import WrittenBatch, WrittenInputs, written_columns
+from tfwire._examples.written_columns import WritePlan
+from tfwire._examples.written_sparse import INDICES, VALUES
 
 METADATA_KEY = b"tfwire:feature"
 """What a table that tfwire made says of a column: its specification, as JSON."""
@@ -109,17 +111,21 @@ def _batches_of_table(table: Any, sort_keys: bool, room: int, plan_of: _PlanOfTa
     source = ArrowImport(table)
     with source.released_on_error():
         source.read_schema()
-        names = source.names
-        if len(set(names)) != len(names):
-            twice = next(name for name in names if names.count(name) > 1)
+        names, fields = source.names, source.fields
+        places = list(zip(names, fields, strict=True))
+        if len(set(places)) != len(places):
+            twice = next(name for name, field in places if places.count((name, field)) > 1)
             raise ValueError(
                 f"two columns are named {quoted(twice.decode(errors='surrogateescape'))}"
             )
         plan = plan_of(source)
         if plan is not None:
             plan.check_names(names)
-            for i, name in enumerate(names):
-                if name in plan.columns:
+            for name, sparse in plan.structs.items():
+                if name in names:
+                    sparse.check_fields([field for other, field in places if other == name])
+            for i, (name, field) in enumerate(places):
+                if name in plan.structs or (name in plan.columns and field is None):
                     source.nest(i)
     if plan is None:
         return _batches_of(source, sort_keys, room)
@@ -131,13 +137,19 @@ def _planned_batches(source: ArrowImport, sort_keys: bool, room: int, plan: Writ
     with closing(source.batches(room)) as batches:
         for found, num_records, keep in batches:
             written = WrittenInputs(first)
+            fields: dict[bytes, dict[bytes | None, Nested]] = {}
             for i, name in enumerate(source.names):
                 column, key = plan.columns.get(name), plan.keys.get(name, name)
-                if column is None:
+                if name in plan.structs:
+                    part = nested_of_input(source, i, found[i], num_records)
+                    fields.setdefault(name, {})[source.fields[i]] = part
+                elif column is None:
                     shown = name.decode("utf-8", "surrogateescape")
                     written.add(key, shown, found[i])
                 else:
                     written.add_column(column, nested_of_input(source, i, found[i], num_records))
+            for name, parts in fields.items():
+                written.add_sparse(plan.structs[name], parts[INDICES], parts[VALUES])
             batch = written.batch(num_records, sort_keys)
             features, _ = _native_batch(batch, plan.is_sequence)
             yield features._replace(keep=(features.keep, keep)), num_records

@@ -145,7 +145,7 @@ def _of_cells(cells: tuple[Any, ...], name: Name, depth: int, is_array: bool) ->
     if joined is None:
         parts: Sequence[Any] = found
         if not types <= {list, tuple}:
-            parts = [_items(cell, name) for cell in found]
+            parts = [items_of(cell, name) for cell in found]
         lengths = np.fromiter(map(len, parts), np.int64, len(parts))
         inner = _of_cells(tuple(chain.from_iterable(parts)), name, depth + 1, is_array=False)
     else:
@@ -168,7 +168,7 @@ def _joined_arrays(cells: tuple[Any, ...]) -> Array | None:
     return None if dtype_kind(cells[0].dtype) in (None, BYTES) else np.concatenate(cells)
 
 
-def _items(cell: Any, name: Name) -> Any:
+def items_of(cell: Any, name: Name) -> Any:
     """What is in a list."""
     if isinstance(cell, (list, tuple)):
         return tuple(cell)
@@ -179,7 +179,7 @@ def _items(cell: Any, name: Name) -> Any:
         if hasattr(cell, method):
             return getattr(cell, method)()
     if hasattr(cell, "numpy"):
-        return _items(cell.numpy(), name)
+        return items_of(cell.numpy(), name)
     if isinstance(cell, Sequence) and scalar_kind(type(cell)) is None:
         return tuple(cell)
     expected = "lists, or values, in all places of one depth"

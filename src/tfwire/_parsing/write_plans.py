@@ -8,8 +8,9 @@ from typing import Any
 
 from tfwire._base.text import column_name, printable, quoted, shorten
 from tfwire._examples.column_batches import METADATA_KEY
-from tfwire._examples.values import key_bytes
-from tfwire._examples.written import WritePlan, WrittenColumn
+from tfwire._examples.values import INT64, key_bytes
+from tfwire._examples.written_columns import WritePlan, WrittenColumn
+from tfwire._examples.written_sparse import WrittenSparse
 from tfwire._parsing.features import (
     FEATURE_CLASSES,
     PARTITION_CLASSES,
@@ -50,13 +51,34 @@ def write_plan(features: Any) -> WritePlan:
     """
     plans = plans_of(features)
     columns: dict[bytes, WrittenColumn] = {}
+    structs: dict[bytes, WrittenSparse] = {}
     for plan in filter(None, plans):
         for key, feature in plan.features.items():
             name = key_bytes(key)
-            if name in columns:
+            if name in columns or name in structs:
                 raise ValueError(f"{quoted(key)} is a feature of the context and a feature list")
-            columns[name] = _written_column(key, feature, plan.lists)
-    return WritePlan(columns, {}, len(plans) == 2)
+            if isinstance(feature, SparseFeature):
+                structs[name] = _written_sparse(key, feature)
+            else:
+                columns[name] = _written_column(key, feature, plan.lists)
+    for sparse in structs.values():
+        for part in (*sparse.indices, sparse.values):
+            if part.key not in structs:
+                columns.setdefault(part.key, part)
+    return WritePlan(columns, structs, {}, len(plans) == 2)
+
+
+def _written_sparse(key: Any, feature: SparseFeature) -> WrittenSparse:
+    """How a column of structs becomes features, by a specification that was compiled."""
+    index: Any = feature.index_key
+    dtype: Any = feature.dtype  # compiled
+    keys = [index] if isinstance(index, (str, bytes)) else index
+
+    def column(part: Any, kind: int) -> WrittenColumn:
+        return WrittenColumn(part, "SparseFeature", key_bytes(part), kind, 1)
+
+    indices = tuple(column(part, INT64) for part in keys)
+    return WrittenSparse(key, indices, column(feature.value_key, KINDS[dtype]))
 
 
 def _written_column(key: Any, feature: Any, is_list: bool) -> WrittenColumn:
@@ -71,11 +93,6 @@ def _written_column(key: Any, feature: Any, is_list: bool) -> WrittenColumn:
         return found._replace(lists=1, shape=feature.shape, required=required)
     if said_by is VarLenFeature:
         return found
-    if said_by is SparseFeature:
-        raise ValueError(
-            f"feature {quoted(key)}: a SparseFeature is written from the columns of its indices "
-            "and of its values: leave it out of features"
-        )
     partitions = tuple(
         (type(each).__name__, each[0] if isinstance(each[0], int) else key_bytes(each[0]))
         for each in feature.partitions
@@ -102,6 +119,7 @@ def plan_of_metadata(described: Mapping[bytes, bytes]) -> WritePlan | None:
         ValueError: Metadata that is no specification.
     """
     columns: dict[bytes, WrittenColumn] = {}
+    structs: dict[bytes, WrittenSparse] = {}
     keys: dict[bytes, bytes] = {}
     for name, text in described.items():
         shown = name.decode("utf-8", "surrogateescape")
@@ -115,6 +133,9 @@ def plan_of_metadata(described: Mapping[bytes, bytes]) -> WritePlan | None:
                 f"column {quoted(shown)}: its metadata {METADATA_KEY.decode()} is no "
                 f"specification: {said}; give features, or features={{}} to leave it out of account"
             ) from None
+        if isinstance(feature, SparseFeature):
+            structs[name] = _written_sparse(shown, feature)
+            continue
         if shown in (column_name(key), column_name(key_bytes(key))):
             keys[name] = key_bytes(key)
         is_nested = isinstance(feature, RaggedFeature) and feature.partitions
@@ -125,7 +146,7 @@ def plan_of_metadata(described: Mapping[bytes, bytes]) -> WritePlan | None:
             columns[name] = found
     keys = {name: key for name, key in keys.items() if name != key and name not in columns}
     is_sequence = any(column.is_list for column in columns.values())
-    return WritePlan(columns, keys, is_sequence) if columns or keys else None
+    return WritePlan(columns, structs, keys, is_sequence) if columns or structs or keys else None
 
 
 def _has_other_key(feature: Any, key: str) -> bool:

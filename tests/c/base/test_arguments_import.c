@@ -39,6 +39,7 @@ static void columns_at_the_edges(void) {
             if (is_read) {
                 CHECK(strcmp("", tfw_import_name(t.import, size_edge(i))) == 0 ||
                       EDGES[i] == 0);
+                CHECK(tfw_import_field(t.import, size_edge(i)) == NULL);
                 CHECK(strcmp("", tfw_import_message(t.import)) == 0);
                 const char *value;
                 size_t len;
