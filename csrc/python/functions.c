@@ -27,6 +27,8 @@ static PyMethodDef functions[] = {
     FUNCTION("tfw_new_single", tfwi_new_single),
     FUNCTION("tfw_parse_single", tfwi_parse_single),
     FUNCTION("tfw_hold_columns", tfwi_hold_columns),
+    FUNCTION("tfw_cut_offsets", tfwi_cut_offsets),
+    FUNCTION("tfw_next_dict", tfwi_next_dict),
     {NULL, NULL, 0, NULL},
 };
 
@@ -34,8 +36,11 @@ static PyMethodDef functions[] = {
 int tfw_add_functions(uintptr_t list) {
     PyGILState_STATE state = PyGILState_Ensure();
     PyObject *module = PyModule_New("tfwire._native.objects");
-    bool added = module != NULL && PyModule_AddFunctions(module, functions) == 0 &&
+    PyObject *held = module != NULL ? tfwi_new_held_type() : NULL;
+    bool added = held != NULL && PyModule_AddFunctions(module, functions) == 0 &&
+                 PyObject_SetAttrString(module, "HeldMemory", held) == 0 &&
                  PyList_Append((PyObject *)list, module) == 0;
+    Py_XDECREF(held);
     Py_XDECREF(module);
     PyErr_Clear();
     PyGILState_Release(state);

@@ -35,7 +35,10 @@ tfwi_function tfwi_iterate_spans;
 tfwi_function tfwi_spans_of_bytes;
 tfwi_function tfwi_bytes_of_offsets;
 tfwi_function tfwi_bytes_of_record;
-tfwi_function tfwi_hold_columns;
+tfwi_function tfwi_hold_columns, tfwi_cut_offsets, tfwi_next_dict;
+
+/* The type of what tfw_hold_columns gives. NULL, with an exception. */
+PyObject *tfwi_new_held_type(void);
 
 #else
 #include "tfwire_python.h" /* a file of C is not empty */

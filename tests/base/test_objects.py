@@ -91,7 +91,11 @@ def test_memory_must_be_numbers():
     with pytest.raises(TypeError):
         objects.tfw_iterate_spans(None, 1, 1, None, 1)
     with pytest.raises(TypeError):
-        objects.tfw_hold_columns(1, 1, None, 1, 1)
+        objects.tfw_hold_columns(1, None, 1, [], None)
+    with pytest.raises(TypeError):
+        objects.tfw_cut_offsets(1, None, 1)
+    with pytest.raises(ValueError, match="fewer results than batches"):
+        objects.tfw_next_dict({"a": 1}, ["a"], [iter([])])
 
 
 class Bytes(bytes):

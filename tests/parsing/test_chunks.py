@@ -60,8 +60,9 @@ def test_no_file_stays_open(tmp_path, monkeypatch, taken, num_threads):
 
 @pytest.mark.parametrize("num_threads", [1, 2])
 def test_a_chunk_takes_few_calls(tmp_path, num_threads):
-    """One for the chunk, one to look at it, one for its columns, however many; cffi releases the
-    GIL in those that it makes, and waits for it again."""
+    """One for the chunk, one to look at it, one for its columns, however many, one for each column
+    of strings, and one for each batch; cffi releases the GIL in those that it makes, and waits for
+    it again."""
     path = tmp_path / "x"
     path.write_bytes(frame(record(1)) * 200_000)
     calls = Counter()
@@ -80,6 +81,8 @@ def test_a_chunk_takes_few_calls(tmp_path, num_threads):
         sys.setprofile(None)
     num_chunks = calls["tfw_chunk_get"]
     assert num_chunks >= 5
+    assert 200 == calls.pop("tfw_next_dict")
+    assert num_chunks == calls.pop("tfw_cut_offsets")
     per_iteration = 24
     assert sum(calls.values()) <= 3 * num_chunks + per_iteration, calls
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import sys
+from functools import cache
 from typing import Any
 
 import numpy as np
@@ -48,9 +49,15 @@ def text(chars: Any) -> str:
 
 def new_struct(name: str) -> Any:
     """A struct of C that begins with its size, which tells the library what has room."""
-    struct = ffi.new(f"{name} *")
-    struct.size = ffi.sizeof(name)
+    kind, size = _struct(name)
+    struct = ffi.new(kind)
+    struct.size = size
     return struct
+
+
+@cache
+def _struct(name: str) -> tuple[Any, int]:
+    return ffi.typeof(f"{name} *"), ffi.sizeof(name)
 
 
 def new_error() -> Any:

@@ -18,7 +18,7 @@ from tfwire._base.aliases import (
     SupportsSerialize,
 )
 from tfwire._base.arguments import boolean, choice, integer
-from tfwire._base.native import lib
+from tfwire._base.native import lib, objects
 from tfwire._base.strings import Spans, message_slices
 from tfwire._examples.column_types import Messages
 from tfwire._parsing.assembler import Assembler
@@ -322,7 +322,7 @@ class BaseParser(FileParser[Batch], Generic[Batch, Single]):
     def _batches_of(
         self, chunk: Chunk, count: int, size: int, paths: PathsOfFiles
     ) -> Iterator[Any]:
-        rows = rows_of_chunk(chunk, self._schemas)
+        rows = rows_of_chunk(chunk, self._schemas, size)
         if count < rows.num_rows:
             rows = rows.between(0, count)
         return self._batches(rows.parts, count, size)
@@ -346,8 +346,9 @@ class BaseParser(FileParser[Batch], Generic[Batch, Single]):
             return
         cuts = Cuts.of((), ()) if plan is None else plan.cuts
         values = results_of_batches(cuts, columns, count, size, finish)
+        keys = list(fields)
         for _ in range(0, count, size):
-            yield dict(zip(fields, map(next, values), strict=True))  # and keeps no reference
+            yield objects.tfw_next_dict(fields, keys, values)  # and keeps no reference
 
     def _dict(self, plan: Plan | None, columns: list[Column]) -> dict[Any, Any]:
         """The results of a plan for one record."""

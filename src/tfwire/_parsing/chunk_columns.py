@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from functools import partial
 from itertools import repeat
 from typing import Any, NamedTuple
@@ -10,7 +10,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from tfwire._base.aliases import Array
-from tfwire._base.native import address, ffi, objects
+from tfwire._base.native import address, objects
 from tfwire._examples.column_types import BytesColumn
 from tfwire._parsing.failure import ParseFailure
 from tfwire._parsing.fields import Column, between
@@ -20,6 +20,8 @@ from tfwire._records.reading.pipeline import Chunk
 
 # As Column(...), in loops of C.
 _NEW_COLUMN: Any = partial(tuple.__new__, Column)
+_INT64 = np.dtype(np.int64)
+_NO_BATCH = 1 << 62  # has so many records
 
 
 class Rows(NamedTuple):
@@ -46,43 +48,37 @@ class Rows(NamedTuple):
         return column._replace(values=values)
 
 
-def rows_of_chunk(chunk: Chunk, schemas: Sequence[Schema | None]) -> Rows:
+def rows_of_chunk(chunk: Chunk, schemas: Sequence[Schema | None], size: int = _NO_BATCH) -> Rows:
     """The records of a chunk. Values keep their memory as long as a view of them lives; each column
-    has its own."""
-    count = chunk.num_records
+    has its own.
+
+    Args:
+        chunk: Has the records.
+        schemas: What they were parsed by.
+        size: Records of the batches into which all of them are cut next, if they are.
+    """
     parts = [
-        [] if schema is None else _columns(chunk, count, is_list, schema)
+        [] if schema is None else _columns(chunk, is_list, schema, size)
         for is_list, schema in enumerate(schemas)
     ]
-    return Rows(parts, count)
+    return Rows(parts, chunk.num_records)
 
 
-def _columns(chunk: Chunk, count: int, is_list: int, schema: Schema) -> list[Column]:
+def _columns(chunk: Chunk, is_list: int, schema: Schema, size: int) -> list[Column]:
     # A chunk of many columns has two or three batches only: the columns are made in loops of C.
-    number = len(schema.dtypes)
-    memory = ffi.new("void *[]", number)
-    keepers, sizes, offsets = objects.tfw_hold_columns(
-        address(chunk.native), count, is_list, address(memory), number
-    )
-    # What keeps a column is the destructor of its memory.
-    buffers = map(ffi.buffer, map(ffi.gc, ffi.unpack(memory, number), keepers), sizes)
-    if 0 in sizes:
-        arrays: Iterable[Array] = map(_array, buffers, schema.dtypes)
-    else:
-        arrays = map(np.frombuffer, buffers, schema.dtypes)
+    native = address(chunk.native)
+    size = min(size, _NO_BATCH)
+    held, offsets = objects.tfw_hold_columns(native, is_list, size, schema.dtypes, _INT64)
     none = repeat(None)  # of offsets
+    arrays = map(np.asarray, held)
     columns = list(map(_NEW_COLUMN, zip(arrays, none, none, schema.empties, strict=False)))
     for i, *each in offsets:
-        columns[i] = _with_offsets(columns[i], *map(_int64, each))
+        columns[i] = _with_offsets(columns[i], *map(_array, each))
     return columns
 
 
-def _array(buffer: Any, dtype: Any) -> Array:
-    return np.frombuffer(buffer, dtype) if len(buffer) else np.empty(0, dtype)
-
-
-def _int64(buffer: Any) -> Array | None:
-    return None if buffer is None else np.frombuffer(buffer, np.int64)
+def _array(held: Any) -> Array | None:
+    return None if held is None else np.asarray(held, np.int64)
 
 
 def _with_offsets(

@@ -13,6 +13,7 @@ from typing import Any, ClassVar, NamedTuple, Protocol
 
 import numpy as np
 
+from tfwire._base.native import address, ffi, objects
 from tfwire._base.strings import bytes_array
 from tfwire._base.text import show_key
 from tfwire._examples.column_types import BytesColumn, RaggedTensor, SparseTensor
@@ -397,15 +398,12 @@ def _strings(
     data, offsets = column.data, column.offsets
     strings = size * math.prod(shape)  # of a batch
     whole, rest = divmod(count, size)
-    # The offsets of a batch begin with the end of the batch before.
-    ends = np.ndarray(whole + 1, np.int64, offsets, 0, strings * 8)
-    windows = np.ndarray((whole, strings + 1), np.int64, offsets, 0, (strings * 8, 8))
-    bounds = ends.tolist()
-    parts = map(data.__getitem__, map(slice, bounds, bounds[1:]))
-    own, batch_shape = iter(windows - ends[:whole, np.newaxis]), repeat((size, *shape))
-    batches = map(BytesColumn._trusted, parts, own, batch_shape)
+    own, slices = objects.tfw_cut_offsets(address(ffi.from_buffer(offsets)), strings, whole)
+    windows = np.ndarray((whole, strings + 1), np.int64, own)
+    batch_shape = repeat((size, *shape))
+    batches = map(BytesColumn._trusted, map(data.__getitem__, slices), windows, batch_shape)
     if not rest:
         return batches
-    begin, offsets = bounds[-1], offsets[whole * strings :]
-    last = data[begin : int(offsets[-1])], offsets - begin, (rest, *shape)
+    offsets = offsets[whole * strings :]
+    last = data[offsets[0] : offsets[-1]], offsets - offsets[0], (rest, *shape)
     return chain(batches, [BytesColumn._trusted(*last)])
