@@ -5,7 +5,8 @@
   argument names, ``one_input`` the one that it must name,
   ``tensorflow_paths`` those by TensorFlow's rule; ``without_indexes`` leaves out what
   lies beside files in a list. Who lists files by other means takes ``as_pattern`` of a name, its
-  ``meanings`` in turn, and ``files_that_match`` of what it has listed.
+  ``meanings`` in turn, and ``files_that_match`` of what it has listed; ``raise_naming`` makes the
+  errors of a store name the URL.
 * Inputs for any reader: an ``ObjectSource`` is a file object with a name for errors, a
   ``SectionSource`` one up to an offset.
 * Readers: ``make_options`` checks how to read; ``compression_name`` of an argument,
@@ -47,7 +48,7 @@ from tfwire._records.files.paths import (
     index_beside as index_beside,
     is_path as is_path,
 )
-from tfwire._records.files.urls import ObjectPath, is_url as is_url
+from tfwire._records.files.urls import ObjectPath, is_url as is_url, raise_naming as raise_naming
 from tfwire._records.frames import (
     FRAME as FRAME,
     Packer as Packer,

@@ -2,17 +2,18 @@
 
 from __future__ import annotations
 
+import errno
 import json
 import os
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
 
 from tfwire import RecordIndex, TFRecordFile
-from tfwire._interface.files import is_url
+from tfwire._interface.files import is_url, raise_naming
 from tfwire._interface.messages import as_index, plural, quoted, show_path
 from tfwire.typing import Value
 
@@ -108,13 +109,23 @@ class PreparedFolder:
             raise ImportError("URLs need fsspec; pip install 'tfwire[remote]'") from error
         return fsspec.core.url_to_fs(self.folder, **self.storage_options)
 
+    def _ask(self, name: str, ask: Callable[[Any, str], Any]) -> Any:
+        """What a store says of a file in it, or of the folder, by its path. Errors name the URL."""
+        fs, path = self._fs()
+        try:
+            return ask(fs, f"{path}/{name}" if name else path)
+        except NotImplementedError as error:  # a store that lists nothing
+            raise FileNotFoundError(errno.ENOENT, "cannot be listed", self.folder) from error
+        except Exception as error:
+            raise_naming(self.join(name) if name else self.folder, "it could not be read", error)
+
     def names(self) -> list[str]:
-        """The names in it, sorted; empty if there is no such folder."""
+        """The names in it, sorted; empty if there is no such folder, or no way to list it."""
         try:
             if not self.is_remote:
                 return sorted(os.listdir(self.folder))
-            fs, path = self._fs()
-            return sorted(name.rstrip("/").split("/")[-1] for name in fs.ls(path, detail=False))
+            found = self._ask("", lambda fs, path: fs.ls(path, detail=False))
+            return sorted(name.rstrip("/").split("/")[-1] for name in found)
         except _NOT_THERE:
             return []
 
@@ -122,8 +133,7 @@ class PreparedFolder:
         """The text of a file in it; None if there is no such file."""
         try:
             if self.is_remote:
-                fs, path = self._fs()
-                data = fs.cat_file(f"{path}/{name}", end=_MOST_BYTES + 1)
+                data = self._ask(name, lambda fs, path: fs.cat_file(path, end=_MOST_BYTES + 1))
             else:
                 with open(self.join(name), "rb") as file:
                     data = file.read(_MOST_BYTES + 1)
@@ -159,6 +169,8 @@ def prepared(place: PreparedFolder) -> PreparedFolder:
     """
     names = place.names()
     if {INFO, FEATURES} & set(names) or any(map(_SHARD_FILE.fullmatch, names)):
+        return place
+    if not names and place.is_remote and place.read(INFO) is not None:  # of a plain web server
         return place
     found = []
     for inner in map(place.within, names):  # of versions, or of configurations with versions
