@@ -457,7 +457,8 @@ typedef struct tfw_columns tfw_columns;
 enum tfw_columns_flags {
     TFW_FEATURE_LISTS = 1, /* columns of feature lists: rows of steps of values */
     TFW_OWN_NUMBERS = 2,   /* dense numbers grow as all others do; none can be bound */
-    TFW_NOTE_ABSENT = 4    /* tell an empty list from a feature that is absent or has no kind */
+    TFW_NOTE_ABSENT = 4,   /* tell an empty list from a feature that is absent or has no kind */
+    TFW_NOTE_UNKNOWN = 8   /* note keys of records that the schema has not, for pipelines */
 };
 
 /* The schema must live while the columns are used; the two may be freed in any order. */
@@ -487,8 +488,9 @@ typedef struct tfw_column {
     uint64_t cell_count;    /* records; feature lists: steps of all records */
     uint64_t capacity;      /* bytes that values has room for, byte_count or more */
     int64_t *absent;        /* TFW_NOTE_ABSENT: the records that do not have the feature, or one
-                               without a kind, in increasing order; NULL if there are none. (Steps
-                               without a kind are null in Arrow data.) */
+                               without a kind, or that have a default for it, in increasing order;
+                               NULL if there are none. (Steps without a kind are null in Arrow
+                               data.) */
     uint64_t absent_count;
 } tfw_column;
 

@@ -15,7 +15,8 @@
 struct ArrowSchema;
 struct ArrowArray;
 struct ArrowArrayStream;
-struct tfw_chunk; /* tfwire_pipeline.h has it */
+struct tfw_chunk; /* tfwire_pipeline.h has them */
+struct tfw_unknown;
 
 #ifdef __cplusplus
 extern "C" {
@@ -76,7 +77,10 @@ typedef struct tfw_arrow_layout tfw_arrow_layout;
 /* Flags of tfw_arrow_layout_create. */
 enum tfw_arrow_flags {
     TFW_ARROW_POSITIONS = 1, /* after the fields: the file, number and offset of every record */
-    TFW_ARROW_SEQUENCE = 2   /* records are SequenceExamples */
+    TFW_ARROW_SEQUENCE = 2,  /* records are SequenceExamples */
+    TFW_ARROW_SAMPLED = 4    /* the schemas are those of some records: a dense column of these is
+                                null where a record has no value of it, and takes its default if
+                                the pipeline has TFW_EMPTY_IS_MISSING; errors say what to do */
 };
 
 /* Copies everything but the schemas (either may be NULL), which belong to the layout on success.
@@ -127,6 +131,9 @@ typedef struct tfw_arrow_stream_options {
     size_t array_count;
     const char *message;      /* NULL, or the text of an error after all of them */
     int32_t os_errno;         /* of that error, not 0 */
+    /* NULL, or called for each key that records have and the schemas have not, when reading ends,
+     * by whichever thread consumes, with the name of the file. */
+    void (*report)(const char *name, const struct tfw_unknown *unknown);
 } tfw_arrow_stream_options;
 
 /* A stream that reads files while it is consumed. It copies all that the options lead to, and

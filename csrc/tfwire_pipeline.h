@@ -38,7 +38,8 @@ enum tfw_pipeline_flags {
     TFW_PIPELINE_POSITIONS = 1024,  /* to parse: chunks know where each record begins */
     TFW_PIPELINE_TALLY = 2048,      /* to parse: tfw_pipeline_tally counts; to verify: with hash and
                                        file_crc, else 0 */
-    TFW_PIPELINE_GIVEN = 4096       /* to parse: no paths, but records for tfw_pipeline_give */
+    TFW_PIPELINE_GIVEN = 4096,      /* to parse: no paths, but records for tfw_pipeline_give */
+    TFW_PIPELINE_NOTE_UNKNOWN = 8192 /* to parse: tfw_pipeline_unknown knows of keys */
 };
 
 /* Where a record begins. */
@@ -139,6 +140,20 @@ TFW_API void tfw_pipeline_misfit(const tfw_pipeline *pipeline, const uint8_t **o
  * pipeline has got: of those in all chunks delivered, and then some. file_crc is that of a file of
  * all of them. Else zeros. */
 TFW_API void tfw_pipeline_tally(tfw_pipeline *pipeline, tfw_tally *out_tally);
+
+/* A key of records that the schema has not. */
+typedef struct tfw_unknown {
+    const uint8_t *name; /* until the pipeline is freed; of a long one the first 1024 bytes */
+    uint64_t name_len;
+    tfw_place place;     /* of the first record that has it; without the offset */
+    int32_t is_list;     /* 1: of a feature list */
+    int32_t has_more;    /* 1: the last one, but records have others, of which nothing is noted */
+} tfw_unknown;
+
+/* With TFW_PIPELINE_NOTE_UNKNOWN: the i-th of such keys of the records in the chunks delivered, in
+ * their order, those of the context before those of the lists; the first 16 of each.
+ * TFW_END: there are no more. TFW_E_UNSUPPORTED: this is a forked child. */
+TFW_API int tfw_pipeline_unknown(tfw_pipeline *pipeline, size_t i, tfw_unknown *out_unknown);
 
 /* Goes on at a record after an error, or after what was pushed; what was pushed and lies after the
  * record at fault is parsed first if place is where the next one begins, else dropped.

@@ -22,6 +22,12 @@ extern "C" {
  * REQUIRES: the address of a list of Python, which the caller holds. */
 int tfw_add_functions(uintptr_t list);
 
+struct tfw_unknown;
+
+/* The report of tfw_arrow_stream_options: Python's main thread warns as soon as it runs code. From
+ * any thread, with the GIL or without. Only the Python package's module has this function. */
+void tfw_report_unknown(const char *name, const struct tfw_unknown *unknown);
+
 /* ---- Messages whose size nobody knows ------------------------------------------------------- */
 
 /* What decoding makes of a SequenceExample; or limits of it. */

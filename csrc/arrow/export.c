@@ -230,7 +230,7 @@ static int export_scalars(const exporter *e, const tfwi_table_field *field, cons
     }
     if (several != SIZE_MAX) {
         return fail_at(e, TFW_E_COUNT, several,
-                       "Several values, inferred to be one; infer_schema(paths, None) reads all");
+                       "Several values of what was inferred to be one");
     }
     source spread;
     tfwi_buffer *buffer;
@@ -320,6 +320,10 @@ static int export_plain(const exporter *e, const tfwi_table_field *field, struct
     } else if (status == TFW_OK) {
         const int64_t cells = (int64_t)s->column.cell_count;
         status = wrap_array(e, field, out, cells);
+        if (status == TFW_OK && !field->is_variable && !field->is_list &&
+            (e->layout->flags & TFW_ARROW_SAMPLED) != 0) {
+            status = mark_nulls(e, field, false, out);
+        }
     }
     if (status == TFW_OK && field->is_list) {
         status = wrap_list(e, out, e->records, s->steps);

@@ -141,7 +141,8 @@ int tfw_arrow_layout_create(const tfw_arrow_field *fields, size_t count, tfw_sch
                             tfw_schema *lists, unsigned flags, tfw_arrow_layout **out_layout,
                             tfw_error *error) {
     *out_layout = NULL;
-    int status = tfwi_check_flags(flags, TFW_ARROW_POSITIONS | TFW_ARROW_SEQUENCE, error);
+    int status = tfwi_check_flags(
+        flags, TFW_ARROW_POSITIONS | TFW_ARROW_SEQUENCE | TFW_ARROW_SAMPLED, error);
     if (status != TFW_OK) {
         return status;
     }

@@ -157,13 +157,36 @@ int tfwi_partition(tfwi_rows *rows, const tfw_partition *partition, const tfw_co
 
 /* ---- UTF-8 ---------------------------------------------------------------------------------- */
 
+/* Whether strings that lie side by side are UTF-8 together, and none begins within a character:
+ * then each is, without a loop for each. */
+static bool are_utf8_together(const uint8_t *data, const int64_t *offsets, size_t count) {
+    const uint8_t *p = data + offsets[0], *end = data + offsets[count];
+    uint64_t high = 0;
+    for (; end - p >= 8; p += 8) {
+        high |= tfwi_load64(p);
+    }
+    for (; p < end; p++) {
+        high |= (uint64_t)*p << 56;
+    }
+    if ((high & UINT64_C(0x8080808080808080)) == 0) {
+        return true;
+    }
+    bool within = false;
+    for (size_t i = 0; i < count; i++) {
+        within |= offsets[i] < offsets[count] && tfwi_utf8_continues(data[offsets[i]]);
+    }
+    return !within &&
+           tfwi_is_utf8(data + offsets[0], (size_t)(offsets[count] - offsets[0]));
+}
+
 bool tfwi_strings_are_utf8(const uint8_t *data, const int64_t *offsets, size_t count,
                            size_t *out_wrong) {
-    for (size_t i = 0; i < count; i++) {
-        if (!tfwi_is_utf8(data + offsets[i], (size_t)(offsets[i + 1] - offsets[i]))) {
-            *out_wrong = i;
-            return false;
-        }
+    size_t i = are_utf8_together(data, offsets, count) ? count : 0;
+    while (i < count && tfwi_is_utf8(data + offsets[i], (size_t)(offsets[i + 1] - offsets[i]))) {
+        i++;
     }
-    return true;
+    if (i < count) {
+        *out_wrong = i;
+    }
+    return i == count;
 }

@@ -17,6 +17,7 @@ typedef struct stream {
     bool is_parsed; /* else no columns are asked for, and the records are not looked into */
     char **names;
     size_t path_count;
+    void (*report)(const char *name, const tfw_unknown *unknown); /* or NULL */
     struct ArrowArray *arrays; /* delivered first */
     size_t array_count;
     size_t next_array;
@@ -54,6 +55,12 @@ static void release_chunk(stream *s) {
 }
 
 static void end_reading(stream *s) {
+    tfw_unknown unknown;
+    for (size_t i = 0; s->report != NULL && s->pipeline != NULL &&
+                       tfw_pipeline_unknown(s->pipeline, i, &unknown) == TFW_OK;
+         i++) {
+        s->report(s->names[unknown.place.file], &unknown);
+    }
     tfw_pipeline_free(s->pipeline);
     s->pipeline = NULL;
 }
@@ -237,6 +244,8 @@ static int create_pipeline(stream *s, const tfw_arrow_stream_options *options, t
         o.lists = layout->lists;
         o.batch_size = s->batch_size;
         o.flags |= TFW_PIPELINE_NOTE_ABSENT;
+        o.flags |= (layout->flags & TFW_ARROW_SAMPLED) != 0 ? TFW_EMPTY_IS_MISSING : 0;
+        o.flags |= s->report != NULL ? TFW_PIPELINE_NOTE_UNKNOWN : 0;
         o.flags |= (layout->flags & TFW_ARROW_SEQUENCE) != 0 ? TFW_SEQUENCE : 0;
         o.flags |= (layout->flags & TFW_ARROW_POSITIONS) != 0 ? TFW_PIPELINE_POSITIONS : 0;
     }
@@ -248,6 +257,7 @@ static bool init(stream *s, const tfw_arrow_layout *layout,
     s->layout = tfwi_layout_share(layout);
     s->batch_size = options->batch_size < SIZE_MAX / 2 ? options->batch_size : SIZE_MAX / 2;
     s->is_parsed = layout->count != 0;
+    s->report = options->report;
     s->errno_value = options->message != NULL ? options->os_errno : 0;
     tfwi_stream_message_copy(s->message, options->message != NULL ? options->message : "");
     s->names = copy_strings(options->names, options->path_count);

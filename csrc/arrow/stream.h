@@ -5,6 +5,11 @@
 
 #include "arrow/export.h"
 
+/* What errors of a sampled table end with; ADVICE in Python. */
+#define TFWI_ADVICE                                                                            \
+    ". The columns were inferred from some of the records; features=infer_schema(paths, "      \
+    "num_records=None) is what fits all"
+
 enum { TFWI_MESSAGE_SIZE = 6144 }; /* a path, a key and some words */
 
 /* Writes the text of an error, and returns its errno value. name: of the file. layout: of the

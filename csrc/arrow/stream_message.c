@@ -163,6 +163,13 @@ static void put_malformed(writer *w, const tfw_feature *feature, const tfw_error
     put_number(w, " at byte ", error->offset);
 }
 
+/* What can be done about a record that does not fit what was inferred from others. */
+static void put_advice(writer *w, const tfw_arrow_layout *layout) {
+    if ((layout->flags & TFW_ARROW_SAMPLED) != 0) {
+        put(w, TFWI_ADVICE);
+    }
+}
+
 /* ---- All errors ----------------------------------------------------------------------------- */
 
 static int put_io(writer *w, const tfw_error *error) {
@@ -194,6 +201,9 @@ static int put_misfit(writer *w, const tfw_error *error, const tfw_arrow_layout 
     } else {
         put_count(w, feature, layout, error);
     }
+    if (error->status != TFW_E_WIRE) {
+        put_advice(w, layout);
+    }
     return EINVAL;
 }
 
@@ -204,6 +214,9 @@ static int put_unexportable(writer *w, const tfw_error *error, const tfw_arrow_l
     put_key(w, name, strlen(name));
     put(w, ".  ");
     put(w, error->text);
+    if (error->status == TFW_E_COUNT) {
+        put_advice(w, layout);
+    }
     return EINVAL;
 }
 

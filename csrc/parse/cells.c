@@ -18,6 +18,12 @@ tfwi_column *tfwi_columns_find(tfw_columns *columns, const uint8_t *key, size_t 
     return column;
 }
 
+void tfwi_note_skipped(tfw_columns *columns, const uint8_t *p, const uint8_t *end) {
+    for (; columns->unknown != NULL && p < end; p += 2 + (size_t)p[1]) {
+        tfwi_unknown_note(columns->unknown, p + 4, p[3], false, columns->records);
+    }
+}
+
 void tfwi_cell_open(tfw_columns *columns, tfwi_column *column) {
     uint64_t cell = columns->records;
     if (!tfwi_cell_is_open(column, columns->serial)) {
@@ -116,9 +122,10 @@ static int finish_column(tfw_columns *columns, size_t i, unsigned flags, tfw_err
         if (!column->feature->has_default) {
             return tfwi_columns_fail(TFW_E_MISSING, i, (int64_t)column->count, -1, error);
         }
-        if (!fill_default(column)) {
+        if (!tfwi_reserve_absent(columns, column) || !fill_default(column)) {
             return tfwi_fail(error, TFW_E_MEMORY, "out of memory");
         }
+        tfwi_cell_mark_absent(column, columns->serial);
     }
     if (column->variable) {
         column->splits.of[columns->records + 1] =

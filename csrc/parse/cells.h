@@ -63,6 +63,11 @@ TFWI_INLINE void tfwi_cell_mark_open(tfwi_column *column, uint64_t serial) {
     column->serial = serial;
 }
 
+/* With the default as its values. */
+TFWI_INLINE void tfwi_cell_mark_absent(tfwi_column *column, uint64_t serial) {
+    column->serial = serial - 1;
+}
+
 /* For the caller to count in filled. */
 TFWI_INLINE void tfwi_cell_fill(tfwi_column *column, uint64_t serial) {
     column->serial = serial + 1;
@@ -100,6 +105,17 @@ void tfwi_cell_open(tfw_columns *columns, tfwi_column *column);
 /* The column of the feature with this key, guessed from the order of earlier records where that
  * succeeds, or NULL. */
 tfwi_column *tfwi_columns_find(tfw_columns *columns, const uint8_t *key, size_t len);
+
+/* Notes a key of the record that is not the schema's, if that is asked for. */
+TFWI_INLINE void tfwi_note_unknown(tfw_columns *columns, const uint8_t *key, size_t len,
+                                   bool is_list) {
+    if (columns->unknown != NULL) {
+        tfwi_unknown_note(columns->unknown, key, len, is_list, columns->records);
+    }
+}
+
+/* The same of all keys between two entries of the usual shape, whose lengths take one byte. */
+void tfwi_note_skipped(tfw_columns *columns, const uint8_t *p, const uint8_t *end);
 
 /* Judges the record: missing features, kinds, counts; fills in defaults. */
 int tfwi_record_finish(tfw_columns *columns, unsigned flags, tfw_error *error);

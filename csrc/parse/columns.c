@@ -4,7 +4,9 @@
 
 #include "base/search.h"
 
-enum { COLUMNS_FLAGS = TFW_FEATURE_LISTS | TFW_OWN_NUMBERS | TFW_NOTE_ABSENT };
+enum {
+    COLUMNS_FLAGS = TFW_FEATURE_LISTS | TFW_OWN_NUMBERS | TFW_NOTE_ABSENT | TFW_NOTE_UNKNOWN
+};
 
 /* The hint for what comes after memory that is handed over: an eighth more, since batches vary,
  * and the room past their values that kernels want. */
@@ -45,7 +47,11 @@ int tfw_columns_create(const tfw_schema *schema, unsigned flags, tfw_columns **o
     }
     tfw_columns *columns =
         tfwi_calloc(1, sizeof *columns + (count + 1) * sizeof columns->columns[0]);
-    if (columns == NULL) {
+    if (columns != NULL && (flags & TFW_NOTE_UNKNOWN) != 0) {
+        columns->unknown = tfwi_calloc(1, sizeof *columns->unknown);
+    }
+    if (columns == NULL || ((flags & TFW_NOTE_UNKNOWN) != 0 && columns->unknown == NULL)) {
+        tfw_free(columns);
         return tfwi_fail(error, TFW_E_MEMORY, "out of memory");
     }
     columns->schema = schema;
@@ -119,12 +125,15 @@ void tfw_columns_free(tfw_columns *columns) {
         tfwi_column_memory_free(&memory);
         tfw_free(column->kindless.of);
     }
+    tfwi_unknown_clear(columns->unknown);
+    tfw_free(columns->unknown);
     tfw_free(columns);
 }
 
 void tfw_columns_clear(tfw_columns *columns) {
     columns->records = 0;
     columns->taken = false;
+    tfwi_unknown_clear(columns->unknown);
     for (size_t i = 0; i < columns->schema->count; i++) {
         columns->columns[i].taken = false;
         columns->columns[i].absent.count = 0;

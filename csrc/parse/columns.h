@@ -10,6 +10,7 @@
 #include "base/memory.h"
 #include "parse/match.h"
 #include "parse/schema.h"
+#include "parse/unknown.h"
 #include "wire/field.h"
 #include "wire/floats.h"
 
@@ -60,6 +61,7 @@ struct tfw_columns {
     bool lists;
     bool note_absent;
     bool taken; /* a column was handed over: clear before the next record */
+    tfwi_unknown *unknown; /* if asked for: keys that are not the schema's */
     uint8_t tail[2 * TFWI_MATCH_ROOM]; /* scratch: the end of a record where memory ends, too */
     tfwi_column columns[]; /* and one that no entry matches, for keys that are not asked for */
 };

@@ -287,6 +287,7 @@ TARGET TFWI_NOINLINE static const uint8_t *match_by_hash(tfw_columns *columns, c
     const uint8_t *skipped = skip_entry(p, end);
     tfwi_column *column = skipped != NULL ? peek_column(columns, p, end) : NULL;
     if (column == NULL) {
+        tfwi_note_skipped(columns, p, skipped != NULL ? skipped : p);
         return skipped;
     }
     if (!is_usual(&column->usual, p) || !tfwi_cell_is_absent(column, columns->serial)) {
@@ -332,7 +333,9 @@ TARGET TFWI_NOINLINE static const uint8_t *match_unordered(tfw_columns *columns,
                                                            const uint8_t *limit) {
     const uint64_t cell = columns->records, serial = columns->serial;
     const tfwi_guesses *guesses = &columns->schema->guesses;
-    const tfwi_column *unasked = &columns->columns[columns->count];
+    /* What is to be noted goes to match_by_hash. */
+    const tfwi_column *unasked =
+        columns->unknown == NULL ? &columns->columns[columns->count] : NULL;
     tfwi_column **expected = columns->expected, *found[LOOKED_UP];
     const uint8_t *ahead = p, *next;
     size_t filled = 0;
@@ -403,6 +406,9 @@ TARGET static const uint8_t *match_entries(tfw_columns *columns, const uint8_t *
                           !tfwi_cell_is_absent(column, serial))) {
             columns->expected = expected;
             const uint8_t *other = skip_unasked(columns, p, stop, end);
+            if (TFWI_UNLIKELY(columns->unknown != NULL)) {
+                tfwi_note_skipped(columns, p, other);
+            }
             if (other == p) {
                 other = p[1] > 0x7f ? store_long(columns, p, end, limit)
                                     : match_unordered(columns, p, stop, end, limit);

@@ -107,6 +107,7 @@ static bool parse_entry(tfwi_parser *parser, const uint8_t *p, const uint8_t *en
     }
     tfwi_column *column = tfwi_columns_find(columns, entry.key, entry.key_len);
     if (column == NULL) {
+        tfwi_note_unknown(columns, entry.key, entry.key_len, false);
         return true;
     }
     parser->column = column;
@@ -154,12 +155,30 @@ bool tfwi_parse_features(tfwi_parser *parser, const uint8_t *p, const uint8_t *e
     return true;
 }
 
+/* Notes the keys of feature lists, which an Example has not. Malformed ones are of no interest. */
+static void note_lists(tfw_columns *columns, const uint8_t *p, const uint8_t *end) {
+    tfwi_fault ignored;
+    tfwi_field lists, field;
+    while (tfwi_find_field(&p, end, TFWI_TAG(2, TFWI_WIRE_LEN), &lists, &ignored)) {
+        const uint8_t *q = lists.data, *stop = lists.data + lists.len;
+        tfwi_entry entry;
+        while (tfwi_find_field(&q, stop, TFWI_TAG(1, TFWI_WIRE_LEN), &field, &ignored) &&
+               tfwi_read_entry(field.data, field.data + field.len, &entry, &ignored)) {
+            tfwi_note_unknown(columns, entry.key, entry.key_len, true);
+        }
+    }
+}
+
 static bool parse_example(tfwi_parser *parser, const uint8_t *p, const uint8_t *end) {
+    const uint8_t *begin = p;
     tfwi_field field;
     while (tfwi_find_field(&p, end, TFWI_TAG(1, TFWI_WIRE_LEN), &field, &parser->fault)) {
         if (!tfwi_parse_features(parser, field.data, field.data + field.len)) {
             return false;
         }
+    }
+    if (p == end && parser->columns->unknown != NULL) {
+        note_lists(parser->columns, begin, end);
     }
     return p == end;
 }

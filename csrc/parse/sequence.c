@@ -94,6 +94,7 @@ static bool parse_list_entry(tfwi_parser *parser, const uint8_t *p, const uint8_
     }
     tfwi_column *column = tfwi_columns_find(lists, entry.key, entry.key_len);
     if (column == NULL) {
+        tfwi_note_unknown(lists, entry.key, entry.key_len, true);
         return true;
     }
     parser->column = column;

@@ -193,6 +193,26 @@ static void add_up(tfw_pipeline *p, const tfwi_block *block, size_t from) {
     }
 }
 
+/* Notes the keys that the records of a block are the first to have. One of a record that does not
+ * fit is not read. */
+static void add_unknown(tfw_pipeline *p, const tfwi_block *block) {
+    for (int i = 0; i < 2; i++) {
+        const tfwi_unknown *more = block->columns[i] != NULL ? block->columns[i]->unknown : NULL;
+        tfwi_unknown *all = &p->unknown[i];
+        for (size_t k = 0; more != NULL && k < more->count; k++) {
+            const tfwi_unknown_key *key = &more->of[k];
+            const size_t count = all->count;
+            if (key->record < block->rows) {
+                tfwi_unknown_note(all, key->key.name, key->key.len, key->is_list, key->record);
+            }
+            if (all->count != count) {
+                p->unknown_at[i][count] = tfwi_block_begin(block, key->record);
+            }
+        }
+        all->has_more |= more != NULL && more->has_more;
+    }
+}
+
 /* Numbers the records of a guess that has come true. */
 static void number_records(const tfw_pipeline *p, tfwi_range *r) {
     for (size_t i = 0; i < r->block->runs.count; i++) {
@@ -281,6 +301,7 @@ void tfwi_links_deliver(tfw_pipeline *p, tfwi_range *r, bool all) {
         if ((p->flags & TFW_PIPELINE_TALLY) != 0) {
             add_up(p, r->block, r->delivered);
         }
+        add_unknown(p, r->block);
         compare_rows(p, r, r->block->rows);
         r->delivered = 0;
         deliver_block(p, r->block, all);

@@ -13,7 +13,7 @@ enum {
     WORTH_THREADS = 1 << 20, /* bytes after which others are started */
     PARSE_FLAGS = TFW_EMPTY_IS_MISSING | TFW_SINGLE | TFW_SEQUENCE,
     PARSE_ONLY = PARSE_FLAGS | (int)TFW_PIPELINE_NOTE_ABSENT | (int)TFW_PIPELINE_POSITIONS |
-                 (int)TFW_PIPELINE_GIVEN,
+                 (int)TFW_PIPELINE_GIVEN | (int)TFW_PIPELINE_NOTE_UNKNOWN,
     PIPELINE_FLAGS = PARSE_ONLY | (int)TFW_PIPELINE_NO_DATA_CRC | (int)TFW_PIPELINE_KEEP_REST |
                      (int)TFW_PIPELINE_TALLY
 };
@@ -82,9 +82,10 @@ static bool init_pipeline(tfw_pipeline *p, const tfw_pipeline_options *o) {
     for (size_t i = 0; i < p->num_threads; i++) {
         p->workers[i].pipeline = p;
     }
-    const bool absent = (o->flags & TFW_PIPELINE_NOTE_ABSENT) != 0;
+    const unsigned flags = ((o->flags & TFW_PIPELINE_NOTE_ABSENT) != 0 ? TFW_NOTE_ABSENT : 0) |
+                           ((o->flags & TFW_PIPELINE_NOTE_UNKNOWN) != 0 ? TFW_NOTE_UNKNOWN : 0);
     for (size_t i = 0; i < 2; i++) {
-        p->pools[i] = tfwi_pool_take(schemas, i, absent ? TFW_NOTE_ABSENT : 0, p->ring + 3);
+        p->pools[i] = tfwi_pool_take(schemas, i, flags, p->ring + 3);
     }
     return p->pools[0] != NULL && p->pools[1] != NULL &&
            tfwi_locks_init(&p->lock, &p->work, &p->ready);
@@ -95,6 +96,7 @@ static void free_parts(tfw_pipeline *p) {
         tfw_free(p->paths.of[i]);
     }
     for (size_t i = 0; i < 2; i++) {
+        tfwi_unknown_clear(&p->unknown[i]);
         if (p->pools[i] != NULL) {
             tfwi_pool_leave(p->pools[i], i);
         }
@@ -273,6 +275,7 @@ static int deliver_next(tfw_pipeline *p, tfw_chunk **out_chunk, tfw_error *error
         p->first_chunk = chunk->next;
         p->last_chunk = p->first_chunk != NULL ? p->last_chunk : NULL;
         chunk->next = NULL;
+        p->delivered = chunk->end;
         tfwi_condition_signal(&p->work); /* there is room in the ring */
         *out_chunk = chunk;
         return TFW_OK;
@@ -327,6 +330,38 @@ int tfw_pipeline_next(tfw_pipeline *p, int32_t timeout_ms, tfw_chunk **out_chunk
         if (status == TFW_NEED_INPUT && timeout_ms >= 0 && tfwi_clock() >= deadline) {
             break;
         }
+    }
+    tfwi_pipeline_leave(p);
+    return status;
+}
+
+/* ---- Keys that are not asked for ------------------------------------------------------------ */
+
+static bool is_delivered(const tfw_pipeline *p, const tfw_place *place) {
+    return place->file != p->delivered.file ? place->file < p->delivered.file
+                                            : place->record < p->delivered.record;
+}
+
+int tfw_pipeline_unknown(tfw_pipeline *p, size_t i, tfw_unknown *out) {
+    *out = (tfw_unknown){0};
+    int status = tfwi_pipeline_enter(p, NULL);
+    if (status != TFW_OK) {
+        return status;
+    }
+    status = TFW_END;
+    for (int part = 0; part < 2 && status == TFW_END; part++) {
+        const tfwi_unknown *u = &p->unknown[part];
+        size_t count = 0;
+        while (count < u->count && is_delivered(p, &p->unknown_at[part][count])) {
+            count++;
+        }
+        if (i < count) {
+            const tfwi_unknown_key *key = &u->of[i];
+            *out = (tfw_unknown){key->key.name, key->key.len, p->unknown_at[part][i],
+                                 key->is_list, u->has_more && i + 1 == u->count};
+            status = TFW_OK;
+        }
+        i -= count;
     }
     tfwi_pipeline_leave(p);
     return status;

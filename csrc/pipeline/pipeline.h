@@ -4,6 +4,7 @@
 #ifndef TFWIRE_PIPELINE_H
 #define TFWIRE_PIPELINE_H
 
+#include "parse/unknown.h"
 #include "pipeline/pool.h"
 
 /* A file, open while ranges of it are read. */
@@ -166,6 +167,9 @@ struct tfw_pipeline {
     double deviation;     /* of where ranges begin in their batch from where they should, in rows */
     int64_t row_error;    /* rows of linked ranges that are missing in next_row */
     tfw_tally tally;      /* of the records of all linked ranges, if it is asked for */
+    tfwi_unknown unknown[2]; /* the same: of the context and of the lists */
+    tfw_place unknown_at[2][TFWI_MOST_UNKNOWN];
+    tfw_place delivered;  /* the end of the last chunk that was delivered */
     unsigned broken_links; /* in a row */
     uint64_t chained_file; /* whose ranges are chained, as guesses fail there; UINT64_MAX: none */
     tfwi_pieces rest;     /* of a batch that is not full yet */

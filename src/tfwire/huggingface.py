@@ -84,7 +84,7 @@ class TFRecord(datasets.ArrowBasedBuilder):
             by split. Without a dict the split is "train".
         specification: The features as for Parser; of SequenceExamples an InferredSchema, or a pair
             of those of context and feature lists. None: they are inferred as by ``open_reader``; of
-            URLs 16 of each split are looked at, and a warning says so.
+            URLs 16 of each split are looked at.
         columns: The names of the features to read; others are not parsed. None: those of
             ``features``, or all.
         features: A ``datasets.Features`` to which the columns are cast.
@@ -164,9 +164,8 @@ class TFRecord(datasets.ArrowBasedBuilder):
                 list(map(_input, files)),
                 self.config.compression_type,
                 self.config.on_corrupt,
-                columns=self._columns(),
-                left_out=sum(map(len, splits.values())) - len(files),
             )
+            self._specification.complete &= len(files) == sum(map(len, splits.values()))
         reader = self._open()
         if not reader.types:  # the rows of a table without columns are lost in a Dataset
             raise ValueError("there are no columns to read")

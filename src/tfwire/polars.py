@@ -126,7 +126,7 @@ def _read(
         columns = [name for name in with_columns if name not in positions]
     size = min(most, batch_size or most, n_rows or most, _fitting(schema, with_columns))
     reader = open_reader(
-        paths,
+        paths or iter(()),  # scan_tfrecord has warned of an empty list
         features,
         columns=columns,
         batch_size=size,

@@ -96,7 +96,8 @@ storage_options: As for :func:`tfwire.arrow.open_reader`. Without features, the 
         files = iter(()) if features is not None and is_empty(paths) else paths
         reader = open_reader(files, features, columns=columns, **passed)
         self._paths, self._features = reader.paths, reader.features
-        self._columns = list(reader.types)
+        # All, though None, so that workers warn of others.
+        self._columns = None if columns is None else list(reader.types)
         self._plans: dict[int, list[FilePartition]] = {}
         self._num_bytes = sum(part.num_bytes for part in self._plan(_WHOLE))
 
@@ -151,10 +152,13 @@ storage_options: As for :func:`tfwire.arrow.open_reader`. Without features, the 
 
 
 def _blocks(
-    partition: FilePartition, features: TableFeatures, columns: list[str], options: dict[str, Any]
+    partition: FilePartition,
+    features: TableFeatures,
+    columns: list[str] | None,
+    options: dict[str, Any],
 ) -> Iterator[pyarrow.Table]:
     """The blocks of a partition, in a worker."""
-    if not columns:
+    if columns is not None and not columns:
         compression, policy = options["compression_type"], options["on_corrupt"]
         number = count_records(partition, compression_type=compression, on_corrupt=policy)
         yield pyarrow.table({_ROWS_ALONE: pyarrow.nulls(number)})

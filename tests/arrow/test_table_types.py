@@ -74,7 +74,11 @@ def test_types_that_cannot_be(path, binary_as, message):
     ("late", "reason", "message"),
     [
         ({"text": b"\xff"}, "utf-8", "Key: text.  A string is not UTF-8; binary_as="),
-        ({"size": [1.0, 2.0]}, "shape", "Key: size.  Several values, inferred to be one"),
+        (
+            {"size": [1.0, 2.0]},
+            "shape",
+            "Key: size.  Several values of what was inferred",
+        ),
     ],
 )
 def test_a_later_record_that_does_not_fit_is_named(tmp_path, path, late, reason, message):
@@ -89,22 +93,19 @@ def test_a_later_record_that_does_not_fit_is_named(tmp_path, path, late, reason,
     assert 10 == len(rows_of(open_reader(tmp_path / "late", features, **options)))
 
 
-def test_a_late_column_is_found_or_warned_of(tmp_path, monkeypatch):
-    rows = [{"a": "x" * 100}] * 60000 + [{"b": 1}]
-    tfw.write_records(tmp_path / "data", rows)
-    assert {"a": "large_string", "b": "int64"} == open_reader(tmp_path / "data").types
-    tfw.write_records(tmp_path / "short", [{"c": b"\xff"}])
-    files = [tmp_path / "data", tmp_path / "short"]  # together as long as may be, in unequal parts
-    monkeypatch.setattr(_table_types, "_PLAIN_BYTES", sum(file.stat().st_size for file in files))
-    assert ["a", "b", "c"] == list(open_reader(files).types)
-    monkeypatch.setattr(_table_types, "_PLAIN_BYTES", 1000)
-    late = "a feature that first occurs later is not among"
-    with pytest.warns(tfw.TfwireWarning, match=late) as warned:
-        reader = open_reader(tmp_path / "data")
-    assert {"a": "large_string"} == reader.types
-    assert 1 == len(warned)
-    assert 1000 == next(iter(open_reader(reader.paths, reader.features, batch_size=1000))).num_rows
-    open_reader(tmp_path / "data", columns=["a"])  # nothing is lost that was asked for
+def test_small_files_are_looked_at_whole(tmp_path, monkeypatch):
+    rows = [{"a": "x" * 100}] * 20000 + [{"b": 1}]
+    files = [tmp_path / "data", tmp_path / "short"]
+    tfw.write_records(files[0], rows)
+    tfw.write_records(files[1], [{"c": b"\xff"}])
+    features = open_reader(files).features
+    assert ["a", "b", "c"] == list(features)
+    assert (20002, True) == (features.num_records, features.complete)
+    monkeypatch.setattr(_table_types, "_SMALL", 1000)
+    features = open_reader(files).features
+    assert ["a", "c"] == list(features)  # each file has its part
+    assert features.num_records < 20000
+    assert not features.complete
 
 
 def test_a_look_that_damage_ends_is_not_complete(tmp_path):
@@ -112,5 +113,11 @@ def test_a_look_that_damage_ends_is_not_complete(tmp_path):
     data = bytearray((tmp_path / "a").read_bytes())
     data[-1] ^= 1
     (tmp_path / "a").write_bytes(data)
-    with pytest.warns(tfw.TfwireWarning, match="the first 1,[45]"):
-        open_reader(tmp_path / "a")
+    assert not open_reader(tmp_path / "a").features.complete
+
+
+def test_a_look_goes_on_until_there_is_a_feature(tmp_path, monkeypatch):
+    monkeypatch.setattr(_table_types, "_SMALL", 0)
+    monkeypatch.setattr(_table_types, "_LEAST_BYTES", 0)
+    tfw.write_records(tmp_path / "a", [{}] * 20000 + [{"x": 1}])
+    assert ["x"] == list(open_reader(tmp_path / "a").features)

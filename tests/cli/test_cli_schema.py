@@ -81,7 +81,7 @@ def test_how_many_records_are_read():
     assert b"all 1,501 records were read\n" == result.stderr
     result = tfwire_main("schema", "long", "-n", "1000")
     assert b'"b"' not in result.stdout
-    assert b"1,000 records were read; --all reads all\n" == result.stderr
+    assert result.stderr.startswith(b"1,000 records were read; --all reads all, and finds")
     assert b'"b"' in tfwire_main("schema", "long", "--all").stdout
     assert b'"b"' in tfwire_main("schema", "long", "-n", "1501").stdout
     assert b"FixedLen" in tfwire_main("schema", "in", "-n", "1").stdout

@@ -280,6 +280,16 @@ def test_what_numpy_has_no_place_for_is_read_as_arrow(tmp_path):
     assert ReadBatchesFromTFRecord(path, spec, batches_as="arrow")
 
 
+@pytest.mark.parametrize("batches_as", ["arrow", "numpy"])
+def test_workers_warn_of_features_that_come_late(tmp_path, batches_as):
+    first = tfw.encode_example({"i": 1, "s": "x" * 200})
+    tfw.write_records(tmp_path / "late", [*[first] * 30_000, {"i": 1, "s": "y", "late": 1}])
+    transform = ReadBatchesFromTFRecord(str(tmp_path / "late"), batches_as=batches_as)
+    source = pickle.loads(pickle.dumps(transform._source))
+    with pytest.warns(tfw.TfwireWarning, match="record 30000 is the first with .* 'late'"):
+        list(read_all(source))
+
+
 def test_transforms_are_pickled_without_handles(rows):
     for transform in (
         ReadFromTFRecord(rows),

@@ -53,6 +53,15 @@ def numbers_of(folder):
 # ---- Without Ray's processes --------------------------------------------------------------------
 
 
+def test_tasks_warn_of_features_that_come_late(tmp_path):
+    first = tfw.encode_example({"i": 1, "s": "x" * 200})
+    tfw.write_records(tmp_path / "late", [*[first] * 30_000, {"i": 1, "s": "y", "late": 1}, {}])
+    tasks = TFRecordDatasource(tmp_path / "late").get_read_tasks(2)
+    with pytest.warns(tfw.TfwireWarning, match="record 30000 is the first with .* 'late'"):
+        rows = rows_of(tasks)
+    assert [{"i": 1, "s": "y"}, {"i": None, "s": None}] == rows[30_000:]
+
+
 @pytest.mark.parametrize("parallelism", [1, 4, 50])
 def test_tasks_have_every_record_once(path, parallelism):
     source = TFRecordDatasource(path, FEATURES)

@@ -114,6 +114,17 @@ def test_inferred_columns(mixed, tmp_path):
     assert "binary" == binary["s"].dataType.simpleString()
 
 
+def test_tasks_warn_of_features_that_come_late(tmp_path):
+    first = tfw.encode_example({"i": 1, "s": "x" * 200})
+    tfw.write_records(tmp_path / "late", [*[first] * 30_000, {"i": 1, "s": "y", "late": 1}, {}])
+    source = SparkSource({"path": str(tmp_path / "late")})
+    reader = pickle.loads(pickle.dumps(source.reader(source.schema())))
+    parts = reader.partitions()
+    with pytest.warns(tfw.TfwireWarning, match="record 30000 is the first with .* 'late'"):
+        rows = [row for part in parts for batch in reader.read(part) for row in batch.to_pylist()]
+    assert [{"i": 1, "s": "y"}, {"i": None, "s": None}] == rows[30_000:]
+
+
 def test_feature_lists_are_arrays_of_arrays(tmp_path):
     name = str(tmp_path / "sequence.tfrecord")
     message = tfw.encode_sequence_example({"id": 1}, {"w": [[1, 2], [3]], "x": [[0.5], [0.25]]})

@@ -181,14 +181,17 @@ def test_a_url_without_an_etag_is_read_anew_when_asked(urls):
     assert INFERRED[-1] == builder.as_dataset(split="train")[-1]
 
 
-def test_few_urls_are_opened_to_infer(urls):
+def test_few_urls_are_opened_to_infer(urls, tmp_path):
     memory = fsspec.filesystem("memory")
     for i in range(40):
         memory.pipe(f"/many/{i:02}", memory.cat("/urls/part-0"))
     Guarded.opened = 0
-    with pytest.warns(tfw.TfwireWarning, match="26 files not looked at"):
-        streamed("guarded://many/*", storage_options=KEY)
+    tfw.write_records(str(tmp_path / "late"), [{"late": 1}])
+    memory.pipe("/many/01", (tmp_path / "late").read_bytes())  # which is not among them
+    rows = streamed("guarded://many/*", storage_options=KEY)
     assert 0 < Guarded.opened <= 16
+    with pytest.warns(tfw.TfwireWarning, match="many/01: record 0 is the first with .*'late'"):
+        assert None in [row["id"] for row in rows]
     Guarded.opened = 0
     streamed("guarded://many/*", SPEC, storage_options=KEY)
     assert 0 == Guarded.opened

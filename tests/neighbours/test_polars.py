@@ -5,12 +5,15 @@ from __future__ import annotations
 import pickle
 from pathlib import Path
 
+import duckdb
 import polars as pl
+import pyarrow
 import pytest
 
 import tfwire as tfw
 import tfwire.polars
 from helpers.reading import damage
+from tfwire.arrow import open_reader
 from tfwire.polars import scan_tfrecord
 
 ROWS = [
@@ -165,3 +168,26 @@ def test_wrong_arguments_are_refused_at_the_call(path: Path) -> None:
 def test_a_scan_can_be_pickled(path: Path) -> None:
     frame = pickle.loads(pickle.dumps(scan_tfrecord(path, FEATURES)))
     assert 1000 == len(frame.collect())
+
+
+def test_no_files_are_warned_of_once() -> None:
+    with pytest.warns(tfw.TfwireWarning, match="there are no files to read") as warned:
+        assert 0 == len(scan_tfrecord([], FEATURES).collect())
+    assert 1 == len(warned)
+
+
+def test_features_that_come_late_are_warned_of(tmp_path: Path) -> None:
+    first = tfw.encode_example({"i": 1, "s": "x" * 200})
+    path = tmp_path / "late"
+    tfw.write_records(path, [*[first] * 30_000, {"i": 1, "s": "y", "late": 1}, {}])
+    frame = scan_tfrecord(path)
+    with pytest.warns(tfw.TfwireWarning, match=r"record 30000 is the first with .* 'late'"):
+        found = frame.collect()
+    assert [(1, "y"), (None, None)] == found.rows()[30_000:]
+    # Streams that C reads tell the main thread; consumers have others.
+    for read in (pl.DataFrame, pyarrow.table, lambda reader: duckdb.sql("FROM reader").fetchall()):
+        with pytest.warns(tfw.TfwireWarning, match=r"record 30000 is the first with .* 'late'"):
+            assert 30_002 == len(read(open_reader(path, num_threads=2)))
+    # What is null goes back as an absent feature.
+    table = pyarrow.table(open_reader(path, columns=["i", "s"]))
+    assert [{}] == tfw.decode_examples(tfw.encode_columns(table[30_001:]))

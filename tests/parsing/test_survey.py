@@ -87,8 +87,8 @@ def test_a_survey_is_a_loop_over_the_records(tmp_path_factory, rows):
     path = tmp_path_factory.getbasetemp() / "survey.tfrecord"
     records = [message_of(*row) for row in rows]
     tfw.write_records(path, records)
-    survey = survey_files([path], None, "auto", "raise")
-    assert survey.num_records == len(records)
+    survey, complete = survey_files([path], None, "auto", "raise")
+    assert (survey.num_records, complete) == (len(records), True)
     for lists in (False, True):
         check(survey.features(lists=lists), model(records, lists), lists)
 
@@ -96,7 +96,9 @@ def test_a_survey_is_a_loop_over_the_records(tmp_path_factory, rows):
 def test_several_files_and_how_many_records_of_each(tmp_path):
     for name in "ab":
         tfw.write_records(tmp_path / name, [{name: i} for i in range(5000)], "GZIP")
-    survey = survey_files([tmp_path / "a", tmp_path / "b"], 4000, "auto", "raise")
+    files = [tmp_path / "a", tmp_path / "b"]
+    assert [False, True] == [survey_files(files, n, "auto", "raise")[1] for n in (4999, 5000)]
+    survey, _ = survey_files(files, 4000, "auto", "raise")
     features = survey.features()
     assert survey.num_records == 8000
     assert {"a": 4000, "b": 4000} == {name: seen.records for name, seen in features.items()}

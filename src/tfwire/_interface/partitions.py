@@ -5,9 +5,10 @@ The driver calls ``plan_partitions``; partitions are pickled; a worker calls ``r
 be tried again.
 
 Where no specification is given, the driver asks ``infer_table`` for one, or ``open_reader``, whose
-``features`` it is; workers are sent that, and make the same columns of the same types.
-``infer_sample`` also says whether it has seen all records. ``string_types`` are those of a reader's
-strings.
+``features`` it is; workers are sent that, and make the same columns of the same types. It knows
+whether it is that of all records (``is_sample``: it is not): if not, workers warn of features that
+no column is of (``notes_unknown``; ``ParsingOptions`` have both words).
+``string_types`` are those of a reader's strings.
 
 Workers make a reader by ``open_no_files``. Engines that cut files themselves read an index with
 ``offsets_of_index``; ``build_indexes`` makes new ones. They parse a part of a file, or a file that
@@ -46,7 +47,11 @@ from tfwire._records.reading.damage import RecordPosition
 from tfwire._records.reading.options import make_options
 from tfwire.arrow import ArrowReader, RecordBatch, open_reader
 from tfwire.arrow._reader import read_inputs as read_inputs
-from tfwire.arrow._table_types import infer_sample as infer_sample, infer_table as infer_table
+from tfwire.arrow._table_types import (
+    infer_table as infer_table,
+    is_sample as is_sample,
+    notes_unknown as notes_unknown,
+)
 
 # Records from which the mean length of others is guessed.
 _SAMPLE = 64

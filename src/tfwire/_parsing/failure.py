@@ -9,9 +9,10 @@ import os
 from collections.abc import Sequence
 from typing import Any, NamedTuple
 
-from tfwire._base.errors import ParseError
+from tfwire._base.errors import ParseError, warn
 from tfwire._base.native import lib, text
-from tfwire._base.text import show_key
+from tfwire._base.text import quoted, show_key, show_path
+from tfwire._records.reading.damage import display_name
 
 _KIND_NAMES = {
     lib.TFW_BYTES: "string",
@@ -21,6 +22,11 @@ _KIND_NAMES = {
 }
 
 _MAX_KEYS = 20
+# What can be done about records that are not as those of a sample. C says it, too (arrow/stream.h).
+ADVICE = (
+    ". The columns were inferred from some of the records; features=infer_schema(paths, "
+    "num_records=None) is what fits all"
+)
 
 
 class ParseFailure(Exception):
@@ -73,15 +79,20 @@ class Place(NamedTuple):
         return ": ".join(parts)
 
 
-def parse_error(failure: ParseFailure, place: Place, keys: list[Any] | None = None) -> ParseError:
+def parse_error(
+    failure: ParseFailure, place: Place, keys: list[Any] | None = None, advice: str = ""
+) -> ParseError:
     """The ParseError of a failure.
 
     Args:
         failure: What is wrong.
         place: Where the record came from.
         keys: For a missing feature, the keys that the record has; None if not known.
+        advice: Ends the message of a record that another specification would fit.
     """
     message = failure.text
+    if failure.reason in ("missing", "kind", "count", "shape", "partition"):
+        message += advice
     if keys is not None:
         message += f" The record has {show_keys(keys)}."
     feature = failure.feature
@@ -188,3 +199,26 @@ def _subject(error: Any, request: Any) -> str:
     """The feature that a message is about, and in feature lists the step."""
     key = show_key(request.name)
     return f"Feature list: {key}, step {error.row}" if error.list == 1 else f"Key: {key}"
+
+
+# ---- Features that a sample has not --------------------------------------------------------------
+
+
+def warn_of(path: Any, record: int, key: bytes, is_list: bool, has_more: bool) -> None:
+    """Warns that there is no column of a feature.
+
+    Args:
+        path: The file; bytes: its name, from C.
+        record: The first record that has the feature.
+        key: Its key; of a long one the beginning.
+        is_list: It is a feature list.
+        has_more: There are others, of which nothing else is said.
+    """
+    name = key.decode("utf-8", "surrogateescape")
+    what = "feature list" if is_list else "feature"
+    where = show_path(os.fsdecode(path)) if isinstance(path, bytes) else display_name(path)
+    more = ", and of others that come later" if has_more else ""
+    warn(
+        f"{where}: record {record} is the first with the {what} {quoted(name)}, of which{more} "
+        f"there is no column{ADVICE}"
+    )

@@ -19,7 +19,7 @@ from tfwire._base.arrays import keep_heap
 from tfwire._base.errors import ParseError, warn
 from tfwire._base.native import damaged_record_error, ffi, lib
 from tfwire._parsing.assembler import Assembler, Misfit
-from tfwire._parsing.failure import ParseFailure, Place, parse_error, raise_failure
+from tfwire._parsing.failure import ADVICE, ParseFailure, Place, parse_error, raise_failure
 from tfwire._parsing.native_session import Schema
 from tfwire._parsing.spec import Plan
 from tfwire._records.files.byte_sources import open_regular
@@ -59,6 +59,8 @@ class ParsingOptions(NamedTuple):
         num_threads: How many threads read and parse; 1: the caller's.
         drop_remainder: Leave out an incomplete last batch.
         skip: Leave out records that do not fit.
+        sampled: The specification was inferred from some of the records: errors say what to do.
+        notes_unknown: Warn of features that it has not.
     """
 
     batch_size: int
@@ -66,6 +68,8 @@ class ParsingOptions(NamedTuple):
     num_threads: int = 1
     drop_remainder: bool = False
     skip: bool = False
+    sampled: bool = False
+    notes_unknown: bool = False
 
 
 # The path of a file by its number; None: it has none.
@@ -134,6 +138,8 @@ class FileChunks:
 
     Attributes:
         left_out: The records left out because they do not fit.
+        late: The file and what else ``warn_of`` wants, of each feature that is no
+            column, though the parser has those of a sample. Known when this is closed.
     """
 
     def __init__(
@@ -146,7 +152,9 @@ class FileChunks:
         self._parser = parser
         self._options = options
         self._start = start
+        self._advice = ADVICE if options.sampled else ""
         self.left_out: LeftOut = LeftOut()
+        self.late: list[tuple[Any, ...]] = []
         self._known: list[Any] = []  # the inputs that the pipeline was told of
         self._is_list = isinstance(inputs, list)
         self._left = iter(inputs)
@@ -191,6 +199,7 @@ class FileChunks:
         flags = self._parser._flags | self._parser._pipeline_flags | lib.TFW_PIPELINE_KEEP_REST
         flags |= lib.TFW_SEQUENCE if others else 0
         flags |= lib.TFW_PIPELINE_TALLY if self._adds_up else 0
+        flags |= lib.TFW_PIPELINE_NOTE_UNKNOWN if options.notes_unknown else 0
         flags |= lib.TFW_PIPELINE_NO_DATA_CRC if reading.flags & lib.TFW_NO_DATA_CRC else 0
         native = PipelineOptions(
             lib.TFW_PIPELINE_PARSE,
@@ -268,6 +277,8 @@ class FileChunks:
     def close(self) -> None:
         if self._adds_up:
             self._receipt = self.receipt()
+        if self._options.notes_unknown:
+            self.late = [(self._path(file), *late) for file, *late in self._pipeline.unknown()]
         try:
             self._reader.close()
         finally:
@@ -296,7 +307,7 @@ class FileChunks:
             if not isinstance(item, Misfit):
                 found.append(item)
                 continue
-            error = parse_error(item.failure, self._place(item.place))
+            error = parse_error(item.failure, self._place(item.place), advice=self._advice)
             if not self._options.skip:
                 self._error = error
                 return self._last_outcome(begin, found)
@@ -337,7 +348,7 @@ class FileChunks:
         failure = self._failure(stop)
         message = self._pipeline.misfit() if failure.reason == "missing" else None
         keys = None if message is None else self._parser._keys(message, failure)
-        return parse_error(failure, self._place(stop.place), keys)
+        return parse_error(failure, self._place(stop.place), keys, self._advice)
 
     def _failure(self, stop: Stop) -> ParseFailure:
         plan = self._parser._plans[-1 if stop.error.list == 1 else 0]

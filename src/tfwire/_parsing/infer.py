@@ -56,6 +56,8 @@ class InferredSchema(dict[str, Feature]):
     Attributes:
         sequence_features: Specifications of the feature lists; empty for Examples.
         num_records: Number of records that were read.
+        complete: Whether these were all. Of some alone, a table has null where a record has not
+            what they all have, and a warning names features that no column is of.
         statistics, sequence_statistics: FeatureStatistics by key.
     """
 
@@ -66,12 +68,14 @@ class InferredSchema(dict[str, Feature]):
         num_records: int = 0,
         statistics: Mapping[str, FeatureStatistics] | None = None,
         sequence_statistics: Mapping[str, FeatureStatistics] | None = None,
+        complete: bool = True,
     ) -> None:
         super().__init__(features)
         self.sequence_features: dict[str, Feature] = dict(sequence_features or {})
         self.num_records: int = num_records
         self.statistics: dict[str, FeatureStatistics] = dict(statistics or {})
         self.sequence_statistics: dict[str, FeatureStatistics] = dict(sequence_statistics or {})
+        self.complete: bool = complete
 
     @property
     def context_features(self) -> InferredSchema:
@@ -151,11 +155,11 @@ def infer_schema(
         num_records = integer("num_records", num_records, 1)
     files = list(input_paths(paths, storage_options))
     share = None if num_records is None else max(1, -(-num_records // max(1, len(files))))
-    return schema_of_files(files, survey_files(files, share, compression_type, on_corrupt))
+    return schema_of_files(files, *survey_files(files, share, compression_type, on_corrupt))
 
 
-def schema_of_files(files: Sequence[Any], survey: Survey) -> InferredSchema:
-    """The specification that parses the records of a survey of files.
+def schema_of_files(files: Sequence[Any], survey: Survey, complete: bool) -> InferredSchema:
+    """The specification that parses the records of a survey of files: of all records, or some.
 
     Raises:
         ValueError: There are no records.
@@ -165,7 +169,7 @@ def schema_of_files(files: Sequence[Any], survey: Survey) -> InferredSchema:
     """
     if survey.num_records == 0:
         raise ValueError(f"{names_of_files(files)}: there are no records to infer a schema from")
-    schema = schema_from_survey(survey)
+    schema = schema_from_survey(survey, complete)
     statistics = [*schema.statistics.items(), *schema.sequence_statistics.items()]
     _warn_of_conflicts(names_of_files(files), statistics)
     return schema
@@ -179,7 +183,7 @@ def names_of_files(files: Sequence[Any]) -> str:
     return name if len(files) < 2 else f"{name} and {plural(len(files) - 1, 'more file')}"
 
 
-def schema_from_survey(survey: Survey) -> InferredSchema:
+def schema_from_survey(survey: Survey, complete: bool = True) -> InferredSchema:
     """The specification that parses the records of a survey; there must be some."""
     context, lists, count = survey.features(), survey.features(lists=True), survey.num_records
     return InferredSchema(
@@ -188,6 +192,7 @@ def schema_from_survey(survey: Survey) -> InferredSchema:
         count,
         {key: _statistics(seen) for key, seen in context.items()},
         {key: _statistics(seen) for key, seen in lists.items()},
+        complete,
     )
 
 

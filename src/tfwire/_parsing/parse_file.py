@@ -7,6 +7,7 @@ from typing import Any, TypeVar
 
 from tfwire._base.errors import ParseError, warn
 from tfwire._base.shared_iterator import SharedIterator
+from tfwire._parsing.failure import warn_of
 from tfwire._parsing.file_chunks import FileChunks, Parsing, ParsingOptions as ParsingOptions
 from tfwire._records.reading.damage import RecordPosition, SkippedRegions
 from tfwire._records.reading.pipeline import FilePlace
@@ -119,6 +120,8 @@ class FileBatches(SharedIterator[Batch]):
                 f"left out {left_out.count} record(s) that do not fit the specification, "
                 f"the first: {left_out.errors[0]}"
             )
+        for late in self._chunks.late:
+            warn_of(*late)
 
     def __reduce__(self) -> Any:
         raise TypeError("iterators over files cannot be pickled; pickle the parser")

@@ -150,8 +150,8 @@ def survey_files(
     num_records: int | None,
     compression_type: Any,
     on_corrupt: str,
-) -> Survey:
-    """A survey of files.
+) -> tuple[Survey, bool]:
+    """A survey of files, and whether it is that of all their records.
 
     Args:
         paths: The files.
@@ -162,7 +162,7 @@ def survey_files(
         ParseError: A record is neither an Example nor a SequenceExample.
         DataLossError, OSError: As read_records.
     """
-    survey = Survey()
+    survey, complete = Survey(), True
     options = make_options(compression_type, on_corrupt=on_corrupt, max_record_size=None)
     for path in paths:
         left = num_records
@@ -170,7 +170,8 @@ def survey_files(
             while left != 0 and (batch := reader.next(left or 0)) is not None:
                 survey.add(batch, reader.path)
                 left = left and left - batch.count
-    return survey
+            complete &= left != 0 or reader.next(1) is None
+    return survey, complete
 
 
 def _malformed(record: bytes, path: Any, index: int) -> ParseError:

@@ -82,24 +82,31 @@ class TableLayout:
         types: What the types of the columns depend on beside the plans.
         tensors: FixedLenFeatures of numbers with a shape are tensors.
         positions: Add the columns that tell where a record comes from.
+        sampled: The plans were inferred from some of the records.
 
     Attributes:
         handle: For C.
         schemas: Of the plans.
         fields: Of the tables.
-        positions: As given.
+        positions, sampled: As given.
 
     Raises:
         ValueError: Two columns have the same name, or a shape is too large.
     """
 
     def __init__(
-        self, plans: Sequence[Plan | None], types: TableTypes, tensors: bool, positions: bool
+        self,
+        plans: Sequence[Plan | None],
+        types: TableTypes,
+        tensors: bool,
+        positions: bool,
+        sampled: bool,
     ) -> None:
         self.schemas: list[ArrowSchema | None] = [
             None if plan is None else ArrowSchema(plan) for plan in plans
         ]
         self.positions: bool = positions
+        self.sampled: bool = sampled
         self.fields: list[TableField] = []
         for plan in plans:
             if plan is not None:
@@ -112,6 +119,7 @@ class TableLayout:
         _check_names([*(field.name for field in self.fields), *(POSITIONS if positions else ())])
         flags = lib.TFW_ARROW_POSITIONS if positions else 0
         flags |= lib.TFW_ARROW_SEQUENCE if len(plans) == 2 else 0
+        flags |= lib.TFW_ARROW_SAMPLED if sampled else 0
         handles = [ffi.NULL if schema is None else schema.handle for schema in self.schemas]
         native, pinned = _native_fields(self.fields)
         layout = create(

@@ -10,7 +10,7 @@ from typing import Any
 from tfwire._base.native import check, create, ffi, lib, new_error, text
 from tfwire._parsing.base_parser import FileParser
 from tfwire._parsing.chunk_columns import first_misfit, rows_of_chunk
-from tfwire._parsing.failure import ParseFailure, Place, parse_error
+from tfwire._parsing.failure import ADVICE, ParseFailure, Place, parse_error
 from tfwire._parsing.file_chunks import PathsOfFiles
 from tfwire._records.reading.damage import display_name
 from tfwire._records.reading.pipeline import Chunk
@@ -106,6 +106,7 @@ class BatchParser(FileParser[RecordBatch]):
         self._pipeline_flags = lib.TFW_PIPELINE_NOTE_ABSENT
         if layout.positions:
             self._pipeline_flags |= lib.TFW_PIPELINE_POSITIONS
+        self._flags = lib.TFW_EMPTY_IS_MISSING if layout.sampled else 0
 
     def _batches_of(
         self, chunk: Chunk, count: int, size: int, paths: PathsOfFiles
@@ -120,7 +121,8 @@ class BatchParser(FileParser[RecordBatch]):
             yield RecordBatch(self._layout, array, first, min(size, count - first))
         if failure is not None:
             place = chunk.place(count)
-            raise parse_error(failure, Place(paths(place.file), place.position.record_index))
+            where = Place(paths(place.file), place.position.record_index)
+            raise parse_error(failure, where, advice=ADVICE if self._layout.sampled else "")
 
     def _names(self, chunk: Chunk, paths: PathsOfFiles) -> tuple[Any, Any]:
         """The names of a chunk's files, if they are columns, and what they point into."""

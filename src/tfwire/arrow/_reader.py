@@ -19,11 +19,11 @@ from tfwire._base.aliases import (
 )
 from tfwire._base.arguments import boolean, column_names, integer, wrong_type
 from tfwire._base.errors import Error, ParseError
-from tfwire._base.native import ffi, new_struct
+from tfwire._base.native import ffi, lib, new_struct
 from tfwire._base.text import column_name, printable, quoted
+from tfwire._parsing.failure import ADVICE
 from tfwire._parsing.parse_file import FileBatches, ParsingOptions, parse_from
 from tfwire._parsing.spec import Plan, compile_features
-from tfwire._parsing.write_plans import plans_of
 from tfwire._records.files.compression import either_word
 from tfwire._records.files.find_files import input_paths
 from tfwire._records.files.paths import absolute, is_path
@@ -32,7 +32,14 @@ from tfwire._records.reading.options import make_options
 from tfwire._records.reading.pipeline import MOST_THREADS
 from tfwire.arrow._layout import TableLayout
 from tfwire.arrow._parsed_batches import BatchParser, RecordBatch, schema_capsule, stream_capsule
-from tfwire.arrow._table_types import infer_table, is_plain_file, table_types
+from tfwire.arrow._table_types import (
+    infer_table,
+    is_plain_file,
+    is_sample,
+    notes_unknown,
+    table_plans,
+    table_types,
+)
 
 _BATCH_SIZE = 65536
 
@@ -99,6 +106,8 @@ class ArrowReader:
         options, pinned = _Options(self._options.batch_size), None
         if self._is_plain():
             options.set_paths(self.paths, self._options)
+            if self._options.notes_unknown:
+                options.native.report = ffi.addressof(lib, "tfw_report_unknown")
         else:
             pinned = self._read_ahead(options)
         capsule = stream_capsule(self._layout.handle, options.native)
@@ -202,7 +211,7 @@ def open_reader(
     - SparseFeature: a struct of ``indices`` and ``values``, both large lists, in the file's order.
     - A feature list: a large list of steps.
     - Of an InferredSchema, a VarLenFeature of which no record has several values: one value, null
-      where there is none.
+      where there is none. If it is that of some records, all features are null where there is none.
 
     A feature that a record does not have, or has without a kind, is null, and so is such a step of
     a feature list; one that has a kind and no values is an empty list. The metadata of every
@@ -213,7 +222,7 @@ def open_reader(
             every stream: no file objects.
         features: A specification as for Parser; of SequenceExamples an InferredSchema, or a pair
             of those of context and feature lists. None: they are inferred of all records of files
-            that are not long, else of the first, and a warning says so.
+            that are not long, else of some, as ``infer_schema`` does it.
         columns: The names of the features to read, in this order; others are not parsed. None:
             all.
         batch_size: Records of a batch; the last may have fewer.
@@ -239,7 +248,8 @@ def open_reader(
             or ``binary_as`` is not in it; two columns would have the same name.
 
     Warns:
-        TfwireWarning: Not all records were looked at, and all columns are read.
+        TfwireWarning: When reading ends: all columns are read of what was inferred of some records,
+            and others have a feature that these have not. It names the first of them.
 
     Example:
         >>> _ = tfw.write_records("pets.tfrecord", [{"label": 1, "name": "cat"}, {"label": 2}])
@@ -262,13 +272,21 @@ def open_reader(
         if not is_path(path):
             raise wrong_type("paths", path, "paths or URLs, which can be read again")
     files = [os.fsdecode(path) if isinstance(path, bytes) else path for path in files]
+    wanted = column_names(columns)
     if features is None:
-        columns = column_names(columns)
-        features = infer_table(files, compression_type, on_corrupt, columns=columns)
-    plans = plans_of(features)
+        features = infer_table(files, compression_type, on_corrupt)
+    plans, sampled = table_plans(features), is_sample(features)
     types = table_types(features, plans, binary_as)
-    layout = TableLayout(_chosen(plans, columns), types, tensors, with_positions)
-    return ArrowReader(files, features, layout, ParsingOptions(batch_size, reading, num_threads))
+    chosen = plans if wanted is None else _chosen(plans, wanted, ADVICE if sampled else "")
+    layout = TableLayout(chosen, types, tensors, with_positions, sampled)
+    parsing = ParsingOptions(
+        batch_size,
+        reading,
+        num_threads,
+        sampled=sampled,
+        notes_unknown=wanted is None and notes_unknown(features),
+    )
+    return ArrowReader(files, features, layout, parsing)
 
 
 def read_table(
@@ -301,15 +319,13 @@ def read_table(
     return pyarrow.table(reader)
 
 
-def _chosen(plans: list[Plan | None], columns: Iterable[str] | None) -> list[Plan | None]:
+def _chosen(plans: list[Plan | None], wanted: Iterable[str], advice: str) -> list[Plan | None]:
     """The plans of some of the columns, in their order."""
-    wanted = column_names(columns)
-    if wanted is None:
-        return plans
     known = {column_name(key) for plan in plans if plan is not None for key in plan.features}
     for name in wanted:
         if name not in known:
-            raise ValueError(f"columns: {quoted(name)} is not a feature of the specification")
+            text = f"columns: {quoted(name)} is not a feature of the specification{advice}"
+            raise ValueError(text)
     order = {name: i for i, name in enumerate(wanted)}
     chosen: list[Plan | None] = []
     for plan, part in zip(plans, _parts(plans), strict=True):

@@ -9,18 +9,26 @@ whoever is given it, in another process too, makes the same table.
 from __future__ import annotations
 
 import os
+import sys
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, NamedTuple
 
 from tfwire._base.aliases import BinaryAs
 from tfwire._base.arguments import choice
-from tfwire._base.errors import DataLossError, ParseError, warn
+from tfwire._base.errors import DataLossError, ParseError
 from tfwire._base.native import lib
-from tfwire._base.text import column_name, plural, quoted
-from tfwire._parsing.features import VarLenFeature, string
-from tfwire._parsing.infer import InferredSchema, names_of_files, schema_of_files
-from tfwire._parsing.spec import Plan
+from tfwire._base.text import column_name, quoted
+from tfwire._parsing.features import (
+    FixedLenFeature,
+    FixedLenSequenceFeature,
+    VarLenFeature,
+    string,
+    to_dtype,
+)
+from tfwire._parsing.infer import InferredSchema, schema_of_files
+from tfwire._parsing.spec import Plan, compile_features
 from tfwire._parsing.survey import Survey
+from tfwire._parsing.write_plans import plans_of
 from tfwire._records.files.byte_sources import open_regular
 from tfwire._records.files.compression import DETECT_SIZE, detect_compression
 from tfwire._records.files.paths import is_path
@@ -36,31 +44,23 @@ BINARY_TYPES = {
     "string": lib.TFW_STRING,
 }
 
-# What is looked at of all files together, in equal parts from the beginning of each unless they are
-# smaller together: at least so many records, and as many bytes. To look at plain files takes less
-# time than to read them; others must be inflated, or fetched.
-_LEAST_RECORDS = 1000
-_PLAIN_BYTES = 256 << 20
-_OTHER_BYTES = 16 << 20
+# Plain files that are smaller together are looked at whole. Else a sample is taken, in equal parts
+# from the beginning of each file: as many records as it takes, if these are no more than a 32nd of
+# all bytes, and no less than a 256th. To look at a byte may take four times as long as to parse it.
+# No more than so many bytes are looked at of large files, nor less of those of unknown sizes.
+_SMALL = 4 << 20
+_ENOUGH_RECORDS = 256
+_LEAST_SHARE, _MOST_SHARE = 256, 32
+_LEAST_BYTES, _MOST_BYTES = 256 << 10, 16 << 20
+# Bytes read at a time.
+_LEAST_BUFFER, _MOST_BUFFER = 16 << 10, 64 << 10
 
 
 # ---- What records hold --------------------------------------------------------------------------
 
 
-class TableSample(NamedTuple):
-    """What was seen of files.
-
-    Attributes:
-        features: Of the records that were looked at.
-        complete: These were all records.
-    """
-
-    features: InferredSchema
-    complete: bool
-
-
-def infer_sample(files: Sequence[Any], compression_type: Any, on_corrupt: str) -> TableSample:
-    """The specification of files, by their first records; of files that are not long, by all.
+def infer_table(files: Sequence[Any], compression_type: Any, on_corrupt: str) -> InferredSchema:
+    """The specification of files, by a sample of their records; of small files, by all.
 
     Args:
         files: Paths, URLs, file objects and sources.
@@ -72,64 +72,44 @@ def infer_sample(files: Sequence[Any], compression_type: Any, on_corrupt: str) -
         ValueError: There are no records.
     """
     options = make_options(compression_type, on_corrupt=on_corrupt, max_record_size=None)
+    local = [file for file in files if is_path(file) and not is_url(file)]
+    size = sum(map(os.path.getsize, filter(os.path.exists, local)))
+    are_plain = all(is_path(file) and is_plain_file(file, options.compression) for file in files)
+    least, most = (
+        min(max(size // share, _LEAST_BYTES), _MOST_BYTES) for share in (_LEAST_SHARE, _MOST_SHARE)
+    )
+    if are_plain and size <= _SMALL:
+        least = most = sys.maxsize
     survey, complete = Survey(), True
-    least = -(-_LEAST_RECORDS // max(1, len(files)))
-    plain = [is_path(file) and is_plain_file(file, options.compression) for file in files]
-    are_short = all(plain) and sum(map(os.path.getsize, files)) <= _PLAIN_BYTES
-    for number, (file, is_plain) in enumerate(zip(files, plain, strict=True)):
-        most = (_PLAIN_BYTES if is_plain else _OTHER_BYTES) - survey.payload_bytes
-        share = most if are_short else most // (len(files) - number)
-        complete &= _look(survey, file, options, least, share)
-    return TableSample(schema_of_files(files, survey), complete)
+    for number, file in enumerate(files):
+        left = len(files) - number
+        shares = [max(0, bound - survey.payload_bytes) // left for bound in (least, most)]
+        complete &= _look(survey, file, options, shares, -(-_ENOUGH_RECORDS // len(files)))
+    return schema_of_files(files, survey, complete)
 
 
-def _look(survey: Survey, file: Any, options: Any, least: int, most: int) -> bool:
-    """Adds the first records of a file to a survey; whether these are all."""
+def _look(survey: Survey, file: Any, options: Any, shares: list[int], num_records: int) -> bool:
+    """Adds the first records of a file to a survey; whether these are all. There is one at least,
+    and as many as it takes until there is a feature.
+
+    Args:
+        shares: How many bytes are enough of so many records, and of fewer.
+    """
     begin, begin_bytes = survey.num_records, survey.payload_bytes
+    options = options._replace(buffer_size=min(max(shares[1], _LEAST_BUFFER), _MOST_BUFFER))
     with BatchReader([file], options) as reader:
         try:
             while (batch := reader.next()) is not None:
                 count, size = survey.num_records - begin, survey.payload_bytes - begin_bytes
-                if count >= least and size >= most:
+                is_enough = size >= shares[count < num_records]
+                if is_enough and survey.num_features:
                     return False
                 survey.add(batch, reader.path)
         except (DataLossError, ParseError):
-            if survey.num_records - begin < least:
+            if survey.num_records - begin < num_records:
                 raise
             return False
     return True
-
-
-def infer_table(
-    files: Sequence[Any],
-    compression_type: Any,
-    on_corrupt: str,
-    *,
-    columns: Iterable[str] | None = None,
-    left_out: int = 0,
-) -> InferredSchema:
-    """The specification of files for a table, as ``infer_sample``.
-
-    Args:
-        files, compression_type, on_corrupt: As there.
-        columns: Those that are wanted; None: all.
-        left_out: How many files of the table are not among these.
-
-    Warns:
-        TfwireWarning: All columns are wanted, and there are records that were not looked at.
-    """
-    features, complete = infer_sample(files, compression_type, on_corrupt)
-    if columns is None and (left_out or not complete):
-        where = names_of_files(files)
-        seen = f"the first {plural(features.num_records, 'record')}"
-        if left_out:
-            seen += f", and {plural(left_out, 'file')} not looked at"
-        warn(
-            f"{where}: the columns are those of {seen}; a feature that first occurs later is not "
-            "among them. Give features, for example infer_schema(paths, num_records=None), which "
-            "reads all records"
-        )
-    return features
 
 
 def is_plain_file(path: Any, compression: Any) -> bool:
@@ -144,6 +124,51 @@ def is_plain_file(path: Any, compression: Any) -> bool:
         return not (detect and detect_compression(source.peek(DETECT_SIZE)).compression)
     finally:
         source.close()
+
+
+# ---- Plans --------------------------------------------------------------------------------------
+
+
+def is_sample(features: Any) -> bool:
+    """Whether a specification was inferred from some of the records."""
+    return isinstance(features, InferredSchema) and not features.complete
+
+
+def table_plans(features: Any) -> list[Plan | None]:
+    """The plans of the columns of a table. What all records of a sample have, others may lack.
+
+    Raises:
+        ValueError, TypeError: As ``compile_features``.
+    """
+    if not is_sample(features):
+        return plans_of(features)
+    context = {key: _may_be_absent(feature) for key, feature in features.items()}
+    if not features.sequence_features:
+        return [compile_features(context)]
+    lists = {key: _may_be_absent(each) for key, each in features.sequence_features.items()}
+    return [compile_features(context, "context"), compile_features(lists, "lists")]
+
+
+def _may_be_absent(feature: Any) -> Any:
+    if type(feature) is FixedLenSequenceFeature:
+        return feature._replace(allow_missing=True)
+    if type(feature) is not FixedLenFeature or feature.default_value is not None:
+        return feature
+    default: Any = b"" if to_dtype(feature.dtype) == string else 0
+    shape: Any = feature.shape
+    for size in reversed(shape):
+        default = [default] * size
+    return feature._replace(default_value=default)
+
+
+def notes_unknown(features: Any) -> bool:
+    """Whether to say which features of records are no columns: those that a sample has not, unless
+    the user has changed what was inferred."""
+    return (
+        is_sample(features)
+        and features.keys() == features.statistics.keys()
+        and features.sequence_features.keys() == features.sequence_statistics.keys()
+    )
 
 
 # ---- Types --------------------------------------------------------------------------------------

@@ -172,7 +172,8 @@ class ReadBatchesFromTFRecord(PTransform):
         file_pattern, compression_type, validate, with_filename, on_corrupt: As for
             :class:`ReadFromTFRecord`.
         features: A specification, as for :func:`tfwire.arrow.open_reader`. None: it is inferred
-            now, from the beginning of the first files that match.
+            now, from the beginning of the first files that match; workers warn of features that
+            come later.
         columns: The names of the features to read, at least one; others are not parsed. None: all.
         batch_size: Records of a batch; the last of a file may have fewer.
         batches_as: "arrow": elements are ``pyarrow.RecordBatch``. "numpy": dicts of numpy columns,
@@ -218,7 +219,7 @@ class ReadBatchesFromTFRecord(PTransform):
         names = column_names(columns)
         if features is None:
             pattern = _text(file_pattern)
-            features = inferred_features(pattern, compression_type, on_corrupt, names)
+            features = inferred_features(pattern, compression_type, on_corrupt)
         elements: ArrowBatches | NumpyBatches
         options: dict[str, Any] = {
             "tensors": tensors,

@@ -36,6 +36,8 @@ from tfwire._interface.messages import column_name, show_path
 from tfwire._interface.partitions import (
     ParsingOptions,
     infer_table,
+    is_sample,
+    notes_unknown,
     offsets_of_index,
     open_no_files,
     parse_from,
@@ -162,12 +164,16 @@ class NumpyBatches(_Batches):
             raise ValueError('SequenceExamples need batches_as="arrow"')
         names = open_no_files(features, columns=columns).types  # checks the columns
         _check_columns(names)
+        self._options = {
+            "sampled": is_sample(features),
+            "notes_unknown": columns is None and notes_unknown(features),
+        }
         keys = {column_name(key): key for key in features}
         self._parser = Parser({keys[name]: features[keys[name]] for name in names})
 
     def read(self, source: SectionSource, compression: Any, start: RecordPosition) -> Any:
         reading = make_options(compression, on_corrupt=self.on_corrupt, max_record_size=None)
-        options = ParsingOptions(self._batch_size, reading)
+        options = ParsingOptions(self._batch_size, reading, **self._options)
         return parse_from(self._parser, [source], options, start)
 
     def convert(self, elements: Any) -> Iterator[Any]:
@@ -194,9 +200,7 @@ _INFLATED_HERE = {
 }
 
 
-def inferred_features(
-    pattern: Any, compression_type: str, on_corrupt: Any, columns: list[str] | None
-) -> Any:
+def inferred_features(pattern: Any, compression_type: str, on_corrupt: Any) -> Any:
     """The specification of the first files that match a pattern.
 
     Raises:
@@ -209,14 +213,15 @@ def inferred_features(
     paths = [file.path for file in _matched(pattern, False) if file.size]
     if not paths:
         raise ValueError(f"{show_path(pattern)}: the files are empty; give features")
-    left_out = max(0, len(paths) - _INFERRED_FILES)
     compression: Any = _INFLATED_HERE.get(compression_type, "")
     with contextlib.ExitStack() as files:
         sources = [
             SectionSource(files.enter_context(_open(path, compression_type)), path)
             for path in paths[:_INFERRED_FILES]
         ]
-        return infer_table(sources, compression, on_corrupt, columns=columns, left_out=left_out)
+        features = infer_table(sources, compression, on_corrupt)
+    features.complete &= len(paths) <= _INFERRED_FILES
+    return features
 
 
 def _open(path: str, compression_type: str) -> Any:

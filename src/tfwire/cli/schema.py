@@ -34,7 +34,7 @@ def add_schema(parser: argparse.ArgumentParser) -> None:
         type=_arguments.positive,
         metavar="N",
         help="read N records, in equal parts of every file (default: all of files that are not "
-        "long, else the first)",
+        "long, else some)",
     )
     number.add_argument("--all", action="store_true", help="read all records")
     parser.add_argument(
@@ -75,12 +75,12 @@ def _schema(options: argparse.Namespace) -> int:
         return 1
     with warnings.catch_warnings(record=True) as found:
         warnings.simplefilter("always")
-        schema, complete = _read(options, known)
+        schema = _read(options, known)
         text = _as_text(schema, options.format or "code")
     for warning in found:
         _arguments.complain(options, warning.message)
     if schema.num_records:
-        _say_what_was_read(options, schema.num_records, complete)
+        _say_what_was_read(options, schema.num_records, schema.complete)
     if options.output is None:
         sys.stdout.write(printable_text(text.splitlines()))
     else:
@@ -90,28 +90,24 @@ def _schema(options: argparse.Namespace) -> int:
     return int(bool(found))
 
 
-def _read(options: argparse.Namespace, known: list[str]) -> tuple[InferredSchema, bool]:
-    """The specification, and whether it is that of all records."""
+def _read(options: argparse.Namespace, known: list[str]) -> InferredSchema:
     from tfwire import infer_schema, read_schema
-    from tfwire._interface.partitions import infer_sample
+    from tfwire._interface.partitions import infer_table
 
     if known:
-        return read_schema(known[0]), True
+        return read_schema(known[0])
     files = [_arguments.input_file(name) for name in options.files]
     if not (options.all or options.records):
-        return infer_sample(files, options.compression, "raise")
+        return infer_table(files, options.compression, "raise")
     number = None if options.all else options.records
-    return infer_schema(files, number, compression_type=options.compression), options.all
+    return infer_schema(files, number, compression_type=options.compression)
 
 
 def _say_what_was_read(options: argparse.Namespace, count: int, complete: bool) -> None:
     """To the terminal: the output may be a file of code."""
     text = f"all {plural(count, 'record')} were read"
-    if options.records:  # there may be no others
-        text = f"{plural(count, 'record')} were read; --all reads all"
-    elif not complete:
-        text = f"the first {plural(count, 'record')} were read; --all reads all, and finds features"
-        text += " that first occur later"
+    if not complete:
+        text = f"{plural(count, 'record')} were read; --all reads all, and finds what others have"
     print(text, file=sys.stderr)
 
 

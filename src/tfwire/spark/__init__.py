@@ -7,7 +7,7 @@ import os
 from collections.abc import Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
-from tfwire import FixedLenFeature, ParseError, VarLenFeature
+from tfwire import ParseError
 from tfwire._interface.files import absolute, input_paths
 from tfwire._interface.hive_folders import Values, are_integers, find_partitioned, is_empty
 from tfwire._interface.messages import choice, quoted, show_path, size_in_bytes
@@ -23,7 +23,7 @@ from tfwire.arrow import open_reader
 
 try:
     import pyarrow
-    from pyarrow import compute, types
+    from pyarrow import compute
     from pyspark.sql.datasource import (
         DataSource,
         DataSourceArrowWriter,
@@ -31,17 +31,17 @@ try:
         InputPartition,
     )
     from pyspark.sql.pandas.types import to_arrow_schema
-    from pyspark.sql.types import (
-        ArrayType,
-        BinaryType,
-        DataType,
-        FloatType,
-        LongType,
-        StringType,
-        StructField,
-        StructType,
-    )
+    from pyspark.sql.types import LongType, StringType, StructField, StructType
 
+    from tfwire.spark._columns import (
+        as_sampled,
+        depth_of,
+        features_of_columns,
+        is_of_sample,
+        spark_struct,
+        strings_as,
+        written_features,
+    )
     from tfwire.spark._writing import SparkWriter
 except ImportError as _error:
     raise ImportError(
@@ -87,10 +87,11 @@ class SparkSource(DataSource):
     elsewhere, ``spark.dataSource.register(SparkSource)``.
 
     Reading: the path is a file, a folder, a pattern, a URL or a set of shards, ``name@64``. Without
-    ``.schema(...)`` the records are looked at, of long files the first: a feature of which none has
-    several values is a column of its type, others are arrays; strings are string where all are
-    UTF-8, else binary. With it, the columns are those of the schema, nothing else is parsed, and a
-    folder without files is a table without rows. A feature that a record lacks is null.
+    ``.schema(...)`` records are looked at, of long files some: a feature of which none has several
+    values is a column of its type, others are arrays; strings are string where all are UTF-8, else
+    binary; tasks warn of features that these have not. With it, the columns are those of the
+    schema, nothing else is parsed, and a folder without files is a table without rows. A feature
+    that a record lacks is null.
 
     Writing: ``mode("append")`` or ``mode("overwrite")`` to a folder that all workers see. Files get
     their names when all tasks have ended; the rows of a task that is tried again are there once.
@@ -137,13 +138,15 @@ class SparkSource(DataSource):
         reader = open_reader(
             files.paths, binary_as=strings, storage_options=storage_options, **files.options
         )
-        struct = _struct(reader.features, pyarrow.schema(reader))
+        struct = spark_struct(reader.features, pyarrow.schema(reader))
         fields = [field for field in struct if field.name not in files.partition_columns]
         return StructType([*fields, *files.partition_fields()])
 
     def reader(self, schema: Value) -> DataSourceReader:
         """Reads the columns of a schema. Spark calls this."""
-        return _Reader(_Files(self._chosen, may_be_empty=True), _arrow_schema(schema))
+        sampled = any(map(is_of_sample, schema))
+        files = _Files(self._chosen, may_be_empty=True)
+        return _Reader(files, _arrow_schema(schema), sampled)
 
     def writer(self, schema: Value, overwrite: bool) -> DataSourceArrowWriter:
         """Writes rows to the files of a folder. Spark calls this."""
@@ -164,7 +167,7 @@ class SparkSource(DataSource):
         rest = pyarrow.schema([field for field in table if field.name not in columns])
         if columns and not rest.names:
             raise ValueError("option partition_by: no column is left for the records")
-        features = _written_features(rest, self._chosen.get("recordtype"))
+        features = written_features(rest, self._chosen.get("recordtype"))
         compression_type: Any = self._chosen.get("compression_type")
         files = StagedFiles(_without_scheme(path), compression_type, features)
         return SparkWriter(files, overwrite, columns)
@@ -264,119 +267,17 @@ def _arrow_schema(schema: Value) -> pyarrow.Schema:
         return to_arrow_schema(schema)
 
 
-def _struct(features: Any, schema: pyarrow.Schema) -> StructType:
-    """The columns of an inferred schema: a value, an array, or an array for each step."""
-    fields = []
-    for field in schema:
-        kind, depth = field.type, 0
-        while types.is_nested(kind):
-            kind, depth = kind.value_type, 1
-        value: DataType = _value_type(kind)
-        depth = 2 if field.name in features.sequence_features else depth
-        for _ in range(depth):
-            value = ArrayType(value)
-        fields.append(StructField(field.name, value))
-    return StructType(fields)
-
-
-def _value_type(kind: pyarrow.DataType) -> DataType:
-    """Spark's type of the values of a column."""
-    if types.is_integer(kind):
-        return LongType()
-    if types.is_floating(kind):
-        return FloatType()
-    is_text = types.is_string(kind) or types.is_large_string(kind)
-    return StringType() if is_text else BinaryType()
-
-
-def _strings_as(schema: pyarrow.Schema) -> Any:
-    """How the strings of columns are read, by column: as the schema has them."""
-    found = {}
-    for field in schema:
-        if _dtype(field) == "string":
-            kind = field.type
-            while types.is_list(kind) or types.is_large_list(kind):
-                kind = kind.value_type
-            is_text = types.is_string(kind) or types.is_large_string(kind)
-            found[field.name] = "string" if is_text else "binary"
-    return found
-
-
-def _depth(kind: pyarrow.DataType) -> int:
-    """How many lists are around the values."""
-    if types.is_list(kind) or types.is_large_list(kind):
-        return 1 + _depth(kind.value_type)
-    return 0
-
-
-def _dtype(field: pyarrow.Field) -> str:
-    """The type of the values of a column in Examples."""
-    kind = field.type
-    while types.is_list(kind) or types.is_large_list(kind):
-        kind = kind.value_type
-    if types.is_integer(kind) or types.is_boolean(kind):
-        return "int64"
-    if types.is_floating(kind):
-        return "float32"
-    texts = (types.is_string(kind), types.is_large_string(kind))
-    if any(texts) or types.is_binary(kind) or types.is_large_binary(kind):
-        return "string"
-    raise TypeError(
-        f"column {quoted(field.name)}: no feature has the type {field.type}; read it as bigint, "
-        "float, string, binary or arrays of these, and cast"
-    )
-
-
-def _features(schema: pyarrow.Schema, *, complete: bool) -> Any:
-    """The specification of columns; arrays of arrays are feature lists of SequenceExamples.
-
-    Args:
-        schema: The columns.
-        complete: Every record has one value for each column that is not an array: parsed
-            twice as fast. Otherwise it may lack it.
-    """
-    flat: dict[str, Any] = {}
-    lists: dict[str, Any] = {}
-    for field in schema:
-        dtype, depth = _dtype(field), _depth(field.type)
-        if depth > 2:
-            raise TypeError(f"column {quoted(field.name)}: at most arrays of arrays can be read")
-        is_one = depth == 0 and complete
-        feature = FixedLenFeature([], dtype) if is_one else VarLenFeature(dtype)
-        (lists if depth == 2 else flat)[field.name] = feature
-    return (flat, lists) if lists else flat
-
-
-def _written_features(schema: pyarrow.Schema, record_type: str | None) -> Any:
-    """How columns are written: as SequenceExamples if it is said; None: as Examples.
-
-    Raises:
-        TypeError: Arrays of arrays that no Example holds.
-    """
-    if record_type == "SequenceExample":
-        found = _features(schema, complete=False)
-        return found if isinstance(found, tuple) else (found, {})
-    for field in schema:
-        if _depth(field.type) > 1:
-            raise TypeError(
-                f"column {quoted(field.name)}: lists in lists, whose lengths no feature holds; "
-                'option("recordType", "SequenceExample") writes a list for each step, '
-                "functions.flatten one list"
-            )
-    return None
-
-
 # ---- Reading ------------------------------------------------------------------------------------
 
 
 class _Reader(DataSourceReader):
     """Reads the columns of a schema, in partitions."""
 
-    def __init__(self, files: _Files, schema: pyarrow.Schema) -> None:
-        self._files, self._schema = files, schema
+    def __init__(self, files: _Files, schema: pyarrow.Schema, sampled: bool) -> None:
+        self._files, self._schema, self._sampled = files, schema, sampled
         apart = files.partition_columns
         self._in_files = pyarrow.schema([field for field in schema if field.name not in apart])
-        _features(self._in_files, complete=True)  # to check it now
+        features_of_columns(self._in_files, complete=True)  # to check it now
 
     def partitions(self) -> Sequence[InputPartition]:
         """Some small files each, or a part of a long one that has an index."""
@@ -426,12 +327,13 @@ class _Reader(DataSourceReader):
         self, part: FilePartition, values: Values, *, complete: bool
     ) -> Iterator[pyarrow.RecordBatch]:
         compression = self._files.options["compression_type"]
+        features = features_of_columns(self._in_files, complete=complete)
         reader = open_no_files(
-            _features(self._in_files, complete=complete),
+            as_sampled(features) if self._sampled else features,
             batch_size=min(
                 _SPARK_BATCH_ROWS, fitting_batch_size(part, _SPARK_BATCH_BYTES, compression)
             ),
-            binary_as=_strings_as(self._in_files),
+            binary_as=strings_as(self._in_files),
             **self._files.options,
         )
         first = part.start.record_index
@@ -465,7 +367,7 @@ def _constant(value: str | None, field: pyarrow.Field, num_rows: int) -> pyarrow
 def _column(
     values: pyarrow.Array, field: pyarrow.Field, part: FilePartition, first: int
 ) -> pyarrow.Array:
-    if _depth(field.type) == 0 and _depth(values.type) == 1:
+    if depth_of(field.type) == 0 and depth_of(values.type) == 1:
         values = _scalars(values, field, part, first)
     return values.cast(field.type)
 

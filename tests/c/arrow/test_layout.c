@@ -121,7 +121,7 @@ static void test_schemas_that_do_not_fit(void) {
     tfw_arrow_layout *layout;
     CHECK_EQ(TFW_E_ARGUMENT, tfw_arrow_layout_create(NULL, 0, NULL, NULL, 0, &layout, NULL));
     CHECK_EQ(TFW_E_ARGUMENT, tfw_arrow_layout_create(NULL, 0, schema, schema, 0, &layout, NULL));
-    CHECK_EQ(TFW_E_ARGUMENT, tfw_arrow_layout_create(NULL, 0, schema, NULL, 4, &layout, NULL));
+    CHECK_EQ(TFW_E_ARGUMENT, tfw_arrow_layout_create(NULL, 0, schema, NULL, 8, &layout, NULL));
     CHECK_EQ(TFW_E_ARGUMENT, tfw_arrow_layout_create(&sparse, 1, NULL, schema, TFW_ARROW_SEQUENCE,
                                                      &layout, NULL));
     CHECK_EQ(TFW_OK, tfw_arrow_layout_create(NULL, 0, NULL, NULL, TFW_ARROW_SEQUENCE, &layout,

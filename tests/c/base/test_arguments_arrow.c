@@ -29,7 +29,7 @@ static int layout_with(const tfw_arrow_field *field, uint64_t count, unsigned fl
 
 static void unknown_flags_are_refused(void) {
     const tfw_arrow_field field = {.name = "n"};
-    const unsigned known = TFW_ARROW_POSITIONS | TFW_ARROW_SEQUENCE;
+    const unsigned known = TFW_ARROW_POSITIONS | TFW_ARROW_SEQUENCE | TFW_ARROW_SAMPLED;
     for (unsigned bit = 0; bit < 32; bit++) {
         const unsigned flag = 1u << bit;
         CHECK_EQ((flag & ~known) != 0 ? TFW_E_ARGUMENT : TFW_OK, layout_with(&field, 1, flag));

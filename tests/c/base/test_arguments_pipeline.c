@@ -67,6 +67,7 @@ static void pipelines_at_the_edges(void) {
     tfw_chunk *chunk;
     tfw_place place, next;
     tfw_tally tally;
+    tfw_unknown unknown;
     table_open(&t);
     CHECK_EQ(TFW_E_ARGUMENT, tfw_pipeline_create(NULL, &p, NULL));
     FOR_EDGES(i) {
@@ -100,6 +101,7 @@ static void pipelines_at_the_edges(void) {
                 tfw_pipeline_stopped(p, &place, &next);
                 check_pushes(p, i);
                 tfw_pipeline_tally(p, &tally);
+                CHECK_EQ(TFW_END, tfw_pipeline_unknown(p, (size_t)EDGES[i], &unknown));
                 tfw_pipeline_cancel(p);
                 CHECK_EQ(TFW_E_ARGUMENT, tfw_pipeline_next(p, -1, &chunk, NULL));
             }

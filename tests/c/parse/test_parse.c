@@ -449,7 +449,7 @@ static void test_a_default_without_values_is_refused(void) {
     CHECK_EQ(0, error.feature);
     CHECK_EQ(TFW_OK, tfw_columns_create(schema, TFW_FEATURE_LISTS, &columns, &error));
     tfw_columns_free(columns);
-    CHECK_EQ(TFW_E_ARGUMENT, tfw_columns_create(schema, 8, &columns, &error));
+    CHECK_EQ(TFW_E_ARGUMENT, tfw_columns_create(schema, 16, &columns, &error));
     tfw_schema_free(schema);
 }
 

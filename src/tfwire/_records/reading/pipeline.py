@@ -85,6 +85,23 @@ class Stop(NamedTuple):
     next: FilePlace | None
 
 
+class UnknownKey(NamedTuple):
+    """A key that no schema has.
+
+    Attributes:
+        file, record: The number of the first record that has it, and that of its file.
+        key: Of a long one the beginning.
+        is_list: It is that of a feature list.
+        has_more: It is the last one of which something is known, and there are others.
+    """
+
+    file: int
+    record: int
+    key: bytes
+    is_list: bool
+    has_more: bool
+
+
 class NativePipeline:
     """A ``tfw_pipeline``. Only one thread may use it at a time; any may cancel it.
 
@@ -249,6 +266,17 @@ class NativePipeline:
         tally = ffi.new("tfw_tally *")
         lib.tfw_pipeline_tally(self._native, tally)
         return tally
+
+    def unknown(self) -> list[UnknownKey]:
+        """With TFW_PIPELINE_NOTE_UNKNOWN: the first keys that the delivered records have and the
+        schemas have not. None in a forked child."""
+        found, native = list[UnknownKey](), ffi.new("tfw_unknown *")
+        while lib.tfw_pipeline_unknown(self._native, len(found), native) == lib.TFW_OK:
+            key = bytes(ffi.buffer(native.name, native.name_len))
+            file, position = place_of(native.place)
+            more = bool(native.has_more)
+            found.append(UnknownKey(file, position.record_index, key, bool(native.is_list), more))
+        return found
 
     def cancel(self) -> None:
         """Wakes the thread that waits in ``next``. Any thread may call this at any time, also in a
