@@ -39,6 +39,9 @@ class Stream:
     def wait_event(self, event):
         event.synchronize()
 
+    def wait_stream(self, stream):
+        self.add(lambda: stream.run(len(stream.steps)))
+
 
 class Event:
     chance = random.Random(1)
@@ -75,6 +78,7 @@ class FakeCuda:
             "device_count": lambda: 2,
             "current_device": lambda: 1,
             "current_stream": self.current_stream,
+            "default_stream": lambda device: self.consumer,
             "set_stream": lambda stream: setattr(self.of_thread, "stream", stream),
             "Stream": Stream,
             "Event": Event,
@@ -160,6 +164,26 @@ def test_a_function_runs_between_copy_and_consumer(files, cuda):
         found += batch["id"].tolist()
         assert any(batch["id"] is each for each in cuda.used)
     assert list(range(0, 2 * COUNT, 2)) == found
+
+
+def test_what_is_on_the_device_already_stays_there(files, cuda):
+    made = torch.eye(3).to_sparse()
+    made_late = torch.full((3,), GARBAGE)
+    cuda.consumer.add(lambda: made_late.fill_(1))
+
+    def collated(batch):
+        return {"id": batch["id"], "made": made}
+
+    def summed(batch):
+        found = torch.full((), GARBAGE)
+        cuda.of_thread.stream.add(lambda: found.fill_(int(made_late.sum())))
+        return {**batch, "sum": found}
+
+    options = {"device": "cuda", "collate_fn": collated, "device_fn": summed}
+    for batch in ThreadLoader(stream(files), None, **options):
+        assert batch["made"] is made
+        assert 3 == batch["sum"]
+    assert any(each is made for each in cuda.used)
 
 
 def test_an_error_comes_at_its_batch_and_its_block_comes_back(files, cuda):

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import operator
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import suppress
 from itertools import chain
 from queue import Empty, SimpleQueue
@@ -85,8 +85,7 @@ class DatasetIterator(chain[Item]):
             >>> _ = next(elements)
             >>> saved = json.dumps(elements.state_dict())
         """
-        state: dict[str, object] = self._pieces.saved()
-        return state
+        return note_position(self)()
 
     def load_state_dict(self, state: dict[str, object]) -> None:
         """Continues from the position of another iterator over the same pipeline and files: with
@@ -154,6 +153,13 @@ def iterate(
     assert isinstance(elements, DatasetIterator)
     elements._pieces = pieces
     return elements
+
+
+def note_position(elements: DatasetIterator[Any]) -> Callable[[], dict[str, object]]:
+    """Notes where an iterator is, as a function that makes its ``state_dict`` of then. To describe
+    the pipeline takes much longer, as it looks at every file."""
+    found: Callable[[], dict[str, object]] = elements._pieces.noted()
+    return found
 
 
 class Epochs:
@@ -281,11 +287,16 @@ class _Pieces(SharedIterator[Iterator[Any]]):
 
     # ---- States -------------------------------------------------------------------------------
 
-    def saved(self) -> dict[str, Any]:
-        state: dict[str, Any] = self.exclusively(self._saved)
+    def noted(self) -> Callable[[], dict[str, object]]:
+        """The position of now, as a function that makes a state of it, at any time."""
+        stage, place = self._stage, self.exclusively(self._place)
+
+        def state() -> dict[str, object]:
+            return {"version": _STATE_VERSION, "pipeline": _describe(stage), **place}
+
         return state
 
-    def _saved(self) -> dict[str, Any]:
+    def _place(self) -> dict[str, Any]:
         if self.state is State.CLOSED:
             raise ValueError("the iterator is closed: it has no position")
         piece = self._piece
@@ -300,13 +311,7 @@ class _Pieces(SharedIterator[Iterator[Any]]):
             at = piece.after.snapshot()
         else:
             at = self._opened().snapshot()
-        return {
-            "version": _STATE_VERSION,
-            "pipeline": _describe(self._stage),
-            "epoch": self._epoch,
-            "at": plain(at),
-            "given": given,
-        }
+        return {"epoch": self._epoch, "at": plain(at), "given": given}
 
     def load(self, state: dict[str, Any]) -> None:
         try:

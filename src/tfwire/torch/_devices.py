@@ -196,6 +196,8 @@ class OnCuda:
         copied.record(self._stream)
         self._ring.give_back(taken[0], copied)
         batch, tensors = packed.on(copy), [copy]
+        if not packed.is_whole:  # what is there already may be made by the default stream
+            self._stream.wait_stream(torch.cuda.default_stream(self._device))
         if self._function is not None:
             batch = self._function(batch)
             copied = torch.cuda.Event()

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import time
 from collections import deque
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from itertools import chain, islice
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import torch
 from torch.utils import data
 
+from tfwire._interface.pipelines import note_position
 from tfwire.torch._datasets import TFRecordIterableDataset
 
 if TYPE_CHECKING:
@@ -53,10 +54,10 @@ class Position:
     def __init__(self, handed_over: int) -> None:
         self._handed_over = handed_over
         # Some states of what is drawn from, and how many batches were drawn before each.
-        self._marks: deque[tuple[int, Any]] = deque()
+        self._marks: deque[tuple[int, Callable[[], Any]]] = deque()
         self._error: Exception | None = None
 
-    def mark(self, drawn: int, at: Any) -> None:
+    def mark(self, drawn: int, at: Callable[[], Any]) -> None:
         self._marks.append((drawn, at))
 
     def fail(self, error: Exception) -> None:
@@ -75,7 +76,7 @@ class Position:
             assert self._error is not None
             raise self._error
         drawn, at = self._marks[0]
-        return {"version": 1, "at": at, "batches": self._handed_over - drawn}
+        return {"version": 1, "at": at(), "batches": self._handed_over - drawn}
 
 
 class Drawing:
@@ -114,7 +115,7 @@ class Drawing:
     def _mark(self) -> None:
         begin = time.perf_counter()
         try:
-            self.position.mark(self._drawn, self._stream.state_dict())
+            self.position.mark(self._drawn, note_position(self._stream))
         except Exception as error:
             self.position.fail(error)
         end = time.perf_counter()
@@ -129,7 +130,8 @@ class Drawing:
         now = generator.get_state()
         if at is not None:
             generator.set_state(_unpacked_state(at))
-        self.position.mark(0, bytes(generator.get_state().tolist()).hex())
+        began = generator.get_state()
+        self.position.mark(0, lambda: bytes(began.tolist()).hex())
         _draw_seed(loader)
         sampler: Any = loader.sampler if loader.batch_sampler is None else loader.batch_sampler
         numbers = iter(sampler)
@@ -144,7 +146,7 @@ class Drawing:
         source: Any = loader.dataset
         if not isinstance(source, TFRecordIterableDataset):
             elements = iter(source)
-            self.position.mark(0, None)  # it begins again
+            self.position.mark(0, lambda: None)  # it begins again
         else:
             packs = packs and loader.batch_size is None
             elements = self._stream = source._iterate(loader.num_threads, packs)
@@ -152,7 +154,7 @@ class Drawing:
                 self._mark()
             else:
                 elements.load_state_dict(at)
-                self.position.mark(0, at)
+                self.position.mark(0, lambda: at)
         if loader.batch_size is None:
             return map(ForBatch, elements)
         return _gathered(elements, loader.batch_size, loader.drop_last)
