@@ -44,6 +44,12 @@ def test_training():
     assert 8 == found["steps"]
 
 
+def test_training_on_images():
+    found = run_page("train-images.md")
+    assert (16, 32, 32, 3) == found["batch"]["image"].shape
+    assert 12 == len(found["training"])
+
+
 def test_recipes():
     found = run_page("recipes-tables.md")
     assert {"label": "int64", "name": "large_string", "weight": "float"} == found["reader"].types
@@ -307,7 +313,7 @@ def test_every_block_of_code_is_run():
     test_docstrings; commands of the shell are those of tests/fuzz."""
     run = {"README.md", "arrow.md", "damage.md", "datasets.md", "integrity.md", "porting.md"}
     run |= {"beam.md", "huggingface.md", "ray.md", "recipes-tables.md", "remote.md", "spark.md"}
-    run |= {"training.md", "viewer.md", "writing.md"}
+    run |= {"train-images.md", "training.md", "viewer.md", "writing.md"}
     run |= {Path(page).name for page in PRINTING}
     kinds = {
         (page.name, kind)

@@ -209,6 +209,25 @@ assert (64, 8) == arrays["x"].shape
 assert list(elements) == []
 """,
     ),
+    "images": (
+        "train-images.md",
+        ["torch"],
+        """
+def pictures(batches):
+    return [batch["image"].cpu().numpy().tobytes() for batch in batches]
+
+stream.set_epoch(0)
+whole = pictures(loader)
+assert 12 == len(whole)
+assert (16, 3, 32, 32) == tuple(next(iter(loader))["image"].shape)
+loader.load_state_dict(json.loads(checkpoint)["data"])
+assert whole[5:] == pictures(loader)
+stream.set_epoch(1)
+assert not set(whole) & set(pictures(loader))
+parts = [batches.shard_source(2, rank, "drop") for rank in range(2)]
+assert [6, 6] == [sum(1 for _ in part) for part in parts]
+""",
+    ),
     "jax and torch": (
         "training.md",
         ["jax", "torch", "torchdata"],

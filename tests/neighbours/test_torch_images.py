@@ -83,13 +83,13 @@ def fake(monkeypatch):
     monkeypatch.delattr(images, "_torchvision", raising=False)
     monkeypatch.setattr(torch.cuda, "is_available", lambda: True)
     monkeypatch.setattr(torch.Tensor, "to", _to)
-    _columns._has_torchvision.cache_clear()
+    _columns.fastest_library.cache_clear()
     yield found
     for name in ("tfwire.images._torchvision",):
         sys.modules.pop(name, None)
     if hasattr(images, "_torchvision"):
         del images._torchvision
-    _columns._has_torchvision.cache_clear()
+    _columns.fastest_library.cache_clear()
 
 
 _real_to = torch.Tensor.to
@@ -220,6 +220,12 @@ def test_pipelines_give_tensors(fake, dataset, device):
     assert in_one_call == ([4, 4, 4] * 2 if device else [])
 
 
+def test_single_elements_go_to_torchvision_too(fake, dataset):
+    singles = dataset.unbatch().decode_images({"x": "image"}, channels=3)
+    assert len(JPEGS) == len(list(singles))
+    assert len(JPEGS) == len(fake.calls)
+
+
 def test_threads_of_an_adapter_decode(fake, dataset):
     pixels = dataset.decode_images({"x": "image"}, size=8, channels=3)
     stage = TFRecordIterableDataset(pixels, num_threads=3)._dataset._stage
@@ -291,8 +297,8 @@ def test_a_torchvision_that_does_not_load_is_none(monkeypatch):
         monkeypatch.setitem(sys.modules, name, None)
     monkeypatch.delitem(sys.modules, "tfwire.images._torchvision", raising=False)
     monkeypatch.delattr(images, "_torchvision", raising=False)
-    _columns._has_torchvision.cache_clear()
+    _columns.fastest_library.cache_clear()
     with pytest.raises(ImportError, match="a torchvision that fits it"):
         decode(JPEGS, library="torchvision")
     monkeypatch.undo()
-    _columns._has_torchvision.cache_clear()
+    _columns.fastest_library.cache_clear()

@@ -57,8 +57,11 @@ class ImageDecoder:
                 raise ValueError(f"decode_images would give two features the name {_shown(key)}")
 
     def _decoded(self, key: Any, value: Any) -> Any:
+        options = self.options
+        if options["library"] is None and options["device"] is None:
+            options = {**options, "library": images.fastest_library()}  # of single images, too
         try:
-            return images.decode(value, **self.options)
+            return images.decode(value, **options)
         except TypeError as error:
             raise TypeError(f"feature {_shown(key)}: {error}") from error
         except ValueError as error:

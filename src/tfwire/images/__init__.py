@@ -16,6 +16,7 @@ from tfwire.images._columns import (
     column_of,
     decode_column,
     decode_one,
+    fastest_library as fastest_library,
 )
 from tfwire.images._pillow import JpegOptions as JpegOptions, decode_with as decode_with
 

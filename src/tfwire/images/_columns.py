@@ -91,22 +91,25 @@ def column_of(contents: Any) -> tuple[list[Any], tuple[int, ...]] | None:
 
 def decoder_of(library: Any, of_column: bool) -> Decoder:
     """The function that decodes an image on the CPU: of the library that is asked for, else of
-    torchvision for columns where it is installed, else of Pillow."""
-    if library == "torchvision" or (library is None and of_column and _has_torchvision()):
+    the fastest for columns, else of Pillow."""
+    if library is None and of_column:
+        library = fastest_library()
+    if library == "torchvision":
         decode: Decoder = torchvision().by_torchvision
         return decode
     return _pillow.by_pillow
 
 
 @cache
-def _has_torchvision() -> bool:
+def fastest_library() -> str:
+    """The name of torchvision where it is installed, else of Pillow."""
     if find_spec("torchvision") is None:
-        return False
+        return "pillow"
     try:
         torchvision()
     except ImportError:
-        return False
-    return True
+        return "pillow"
+    return "torchvision"
 
 
 def torchvision() -> Any:
