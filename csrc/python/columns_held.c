@@ -128,7 +128,9 @@ static PyObject *hold_values(const columns_of *of, size_t feature, PyObject *dty
         return NULL;
     }
     if (c->offsets == NULL) {
-        const size_t size = c->value_count != 0 ? (size_t)(c->byte_count / c->value_count) : 1;
+        /* of none: a multiple of every size, which other libraries ask of strides */
+        const size_t size =
+            c->value_count != 0 ? (size_t)(c->byte_count / c->value_count) : sizeof(int64_t);
         return new_held(of->type, c->values, c->value_count, size, dtype, hold, NULL);
     }
     /* bytes of other rows */

@@ -106,6 +106,16 @@ def test_batches_by_number(path):
             wrong.parse(given)
 
 
+def test_columns_without_values_have_strides_of_whole_values(path):
+    """torch takes no others."""
+    files = tfw.TFRecordFiles([path])
+    for dtype in (tfw.int64, tfw.float32, tfw.string):
+        parser = tfw.Parser({"none": tfw.VarLenFeature(dtype)}, bytes_as="column")
+        values = NumberedParser(parser, files).parse(np.array([3]))["none"].values
+        values = values.data if dtype == tfw.string else values
+        assert (0, 0) == (len(values), values.strides[0] % values.itemsize)
+
+
 def test_what_does_not_fit_into_the_block_is_refused(path):
     dataset = tfw.TFRecordDataset(path).batch(64).parse_example({"n": FEATURES["n"]})
     rows = next(iterate(packing_batches(dataset._stage)))
