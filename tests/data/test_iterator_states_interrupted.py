@@ -263,6 +263,31 @@ def test_iterators_that_are_in_use_at_exit_say_nothing(tmp_path):
     assert ("left\n", "", 0) == (done.stdout, done.stderr, done.returncode)
 
 
+CALLED_AT_EXIT = """
+import os, time
+import tfwire
+
+def slow(element):
+    os.write(1, b"begin\\n")
+    time.sleep(0.3)
+    os.write(1, b"end\\n")
+
+elements = iter(tfwire.Dataset.range(100).map(slow, num_parallel_calls=2))
+next(elements)
+{before}
+"""
+
+
+@pytest.mark.parametrize("before", ["", "elements.close()", "del elements"])
+@pytest.mark.unsanitized("starts processes")
+def test_functions_that_threads_are_in_at_exit_return(before):
+    """Python ends a daemon thread as it comes back from C, and C++, as in torch, aborts then."""
+    command = [sys.executable, "-c", CALLED_AT_EXIT.format(before=before)]
+    done = subprocess.run(command, capture_output=True, text=True, env=WITH_HELPERS, check=True)
+    assert "" == done.stderr
+    assert done.stdout.count("begin") == done.stdout.count("end") > 1
+
+
 def program(*words, timeout=kinds.LIMIT):
     command = [sys.executable, "-X", "dev", "-W", "ignore", "-m", kinds.__name__, *words]
     run = functools.partial(subprocess.run, capture_output=True, text=True, env=WITH_HELPERS)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import atexit
 import os
 import sys
 import threading
@@ -13,6 +14,7 @@ from threading import get_ident
 from types import SimpleNamespace
 from typing import Any
 
+from tfwire._base import system
 from tfwire._base.iterator_threads import EXECUTING, Service, services
 
 # Seconds that close() waits for a busy thread: a read of a pipe or a user's function may never
@@ -95,9 +97,11 @@ class Workers:
     def _start(self, name: str) -> None:
         thread = threading.Thread(target=self._run, name=name, daemon=True)
         before = sys.exc_info()[1]
+        _running[thread] = self
         try:
             thread.start()
         except RuntimeError as error:
+            _running.pop(thread, None)
             # start() waits in a Condition, which a raising signal handler may leave unlocked.
             if (cause := error.__context__) is not None and cause is not before:
                 raise cause from None
@@ -212,6 +216,7 @@ class Workers:
             self._units.put(None)
             self._leave()
             self._exits.put(None)
+            _running.pop(threading.current_thread(), None)
 
     def _do_one(self) -> bool:
         """Reads a unit and makes its result; False at the end."""
@@ -237,6 +242,22 @@ class Workers:
             last = self._inside == 0
         if last and self._release is not None:
             self._release()
+
+
+# The threads that run, and whose they are.
+_running: dict[threading.Thread, Workers] = {}
+system.after_fork(_running.clear)
+
+
+@atexit.register
+def _end_all() -> None:
+    """Ends the threads before the interpreter does. It would stop them where they come back from a
+    call to C; where that is C++, as in torch, the process aborts."""
+    deadline = time.monotonic() + PATIENCE
+    for workers in set(_running.values()):
+        workers.stop()
+    for thread in filter(threading.Thread.is_alive, list(_running)):
+        thread.join(max(0.0, deadline - time.monotonic()))
 
 
 def _last_unit() -> Any:
