@@ -31,7 +31,7 @@ class Reader:
         self.parser = parser
         self.root = root
         self.leaves: list[Leaf] = list(root.leaves())
-        self.steps = dict(_all_steps(root, ""))
+        self.steps: dict[str, StepsFeature] = dict(_all_steps(root, ""))
         self.splits = splits
         self._begin()
 

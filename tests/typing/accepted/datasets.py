@@ -38,11 +38,16 @@ assert_type(tfw.Dataset.zip((numbers, names)), tfw.Dataset[tuple[Any, ...]])
 
 # ---- What the methods make of them ----
 
+
+def noisy(number: np.int64, generator: np.random.Generator) -> float:
+    return float(number) + generator.random()
+
+
 some = numbers.take(3).skip(1).repeat(2).shuffle(10, seed=1).shard(2, 0)
 assert_type(some, tfw.Dataset[np.int64])
 assert_type(records.map(len), tfw.Dataset[int])
 assert_type(numbers.map(lambda x: int(x) * 2), tfw.Dataset[int])
-assert_type(numbers.map(lambda x, rng: int(x) + rng.random(), seed=1), tfw.Dataset[Any])
+assert_type(numbers.map(noisy, seed=1), tfw.Dataset[float])
 assert_type(numbers.filter(lambda x: bool(x > 2)), tfw.Dataset[np.int64])
 
 
