@@ -306,3 +306,35 @@ def test_wrong_arguments_are_refused(files, wrong, error, match, monkeypatch):
     monkeypatch.setattr(torch.cuda, "is_available", lambda: False)
     with pytest.raises(error, match=match):
         ThreadLoader(stream(files), None, **wrong)
+
+
+@pytest.mark.parametrize("options", [{"device": "cpu"}, {"device": "cpu", "pin_memory": True}])
+@pytest.mark.parametrize("form", [{}, {"strings": "tensor"}])
+def test_parts_of_datasets(files, form, options):
+    from torch.utils.data import ConcatDataset, Subset
+
+    dataset = TFRecordMapDataset(files, SPEC, **form)
+    part = Subset(Subset(dataset, range(50, 150)), range(0, 100, 3))
+    for some in (part, ConcatDataset([part, dataset])):
+        expected = list(map(plain, loaded(some, 7)))
+        assert expected == list(map(plain, loaded(some, 7, **options)))
+
+
+def test_batches_of_several_datasets(files):
+    class Alternating(torch.utils.data.Dataset):
+        def __init__(self):
+            keys = list(SPEC)
+            self.parts = [
+                TFRecordMapDataset(files, {key: SPEC[key] for key in some})
+                for some in (keys, keys[::-1], keys[:1])
+            ]
+
+        def __len__(self):
+            return 90
+
+        def __getitems__(self, numbers):
+            return self.parts[numbers[0] // 10 % 3].__getitems__(numbers)
+
+    dataset = Alternating()
+    expected = list(map(plain, loaded(dataset, 10)))
+    assert expected == list(map(plain, loaded(dataset, 10, device="cpu")))

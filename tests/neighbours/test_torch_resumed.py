@@ -2,6 +2,7 @@
 
 import json
 import os
+import shutil
 
 import pytest
 import torch
@@ -108,7 +109,8 @@ def test_epochs_follow_a_pass_that_was_resumed(files):
 
 def test_before_and_after_a_pass(files):
     loader = LOADERS["stream"](files)
-    assert {"version": 1, "at": None, "batches": 0} == loader.state_dict()
+    assert {"version": 1, "of": {}, "at": None, "batches": 0} == loader.state_dict()
+    loader.state_dict()["batches"] = 38  # a copy
     expected = rest(loader)
     resumed = LOADERS["stream"](files)
     resumed.load_state_dict(loader.state_dict())
@@ -137,10 +139,10 @@ def test_a_state_after_an_error_is_that_before_it(files):
         (None, TypeError),
         ([], TypeError),
         ({}, ValueError),
-        ({"version": 2, "at": None, "batches": 0}, ValueError),
-        ({"version": 1, "at": None, "batches": -1}, ValueError),
-        ({"version": 1, "at": None, "batches": True}, ValueError),
-        ({"version": 1, "at": None, "batches": 0, "more": 0}, ValueError),
+        ({"version": 2, "of": {}, "at": None, "batches": 0}, ValueError),
+        ({"version": 1, "of": {}, "at": None, "batches": -1}, ValueError),
+        ({"version": 1, "of": {}, "at": None, "batches": True}, ValueError),
+        ({"version": 1, "of": {}, "at": None, "batches": 0, "more": 0}, ValueError),
     ],
 )
 def test_what_is_no_state_is_refused(files, wrong, error):
@@ -172,3 +174,123 @@ def test_what_cannot_be_read_again_has_no_state(files, tmp_path):
         next(iter(loader))
         with pytest.raises(ValueError, match="cannot be resumed"):
             loader.state_dict()
+
+
+def test_states_are_copies(files):
+    loader = LOADERS["numbers"](files)
+    next(iter(loader))
+    state = loader.state_dict()
+    resumed = LOADERS["numbers"](files)
+    resumed.load_state_dict(state)
+    state["batches"] = state["of"]["length"] = state["at"][0] = 38
+    assert loader.state_dict() == resumed.state_dict()
+    expected = len(rest(resumed))
+    LOADERS["numbers"](files).state_dict()["batches"] = 38
+    assert expected + 1 == len(rest(LOADERS["numbers"](files)))
+
+
+def test_a_state_is_of_the_files_that_the_pass_reads(files, tmp_path):
+    path = str(tmp_path / "some.tfrecord")
+    shutil.copy(files[0], path)
+    loader = LOADERS["stream"](path)
+    next(iter(loader))
+    tfw.write_records(str(tmp_path / "new"), [{"id": 1}])
+    os.replace(tmp_path / "new", path)
+    resumed = LOADERS["stream"](path)
+    resumed.load_state_dict(loader.state_dict())
+    with pytest.raises(ValueError, match="another pipeline"):
+        iter(resumed)
+
+
+@pytest.mark.parametrize("in_batches", [False, True])
+@pytest.mark.parametrize("of_loader", [False, True])
+def test_samplers_with_generators_of_their_own(files, in_batches, of_loader):
+    from torch.utils.data import BatchSampler, RandomSampler
+
+    dataset = TFRecordMapDataset(files, SPEC)
+
+    def loader(seed, own=True):
+        generator = torch.Generator().manual_seed(seed)
+        sampler = RandomSampler(dataset, generator=generator if own else None)
+        other = torch.Generator() if of_loader else None
+        if in_batches:
+            sampler = BatchSampler(sampler, 9, False)
+            return ThreadLoader(dataset, batch_sampler=sampler, generator=other)
+        return ThreadLoader(dataset, 9, sampler=sampler, generator=other)
+
+    for own in (True, False):
+        first = loader(1, own)
+        if own:
+            list(first)  # the generator has gone on
+        batches = iter(first)
+        next(batches)
+        resumed = loader(2, own)
+        resumed.load_state_dict(first.state_dict())
+        assert rest(batches) == rest(resumed)
+
+
+def test_a_state_by_number_is_of_one_loader(files):
+    dataset = TFRecordMapDataset(files, SPEC, transform=lambda item, random: item, seed=1)
+    loader = ThreadLoader(dataset, 9, shuffle=True)
+    next(iter(loader))
+    state = loader.state_dict()
+    of = {"length": COUNT, "batch_size": 9, "drop_last": False, "sampler_epoch": None, "epoch": 0}
+    assert of == state["of"]
+    parts = torch.utils.data.Subset(dataset, range(COUNT))
+    others = [
+        ThreadLoader(torch.utils.data.Subset(dataset, range(99)), 9),
+        ThreadLoader(dataset, 8),
+        ThreadLoader(dataset, 9, drop_last=True),
+        ThreadLoader(dataset, 9, sampler=torch.utils.data.DistributedSampler(dataset, 2, 0)),
+    ]
+    resumed = ThreadLoader(parts, 9, shuffle=True)
+    resumed.load_state_dict(state)
+    iter(resumed)
+    dataset.set_epoch(1)
+    for other in [*others, ThreadLoader(dataset, 9), ThreadLoader(parts, 9)]:
+        other.load_state_dict(state)
+        with pytest.raises(ValueError, match="the state is of a loader"):
+            iter(other)
+    dataset.set_epoch(0)
+    for wrong in ("00", ["00"], ["zz"], [], [5], 5, [*state["at"], "00"]):
+        loader.load_state_dict({**state, "at": wrong})
+        before = torch.get_rng_state()
+        with pytest.raises(ValueError, match="not a state"):
+            iter(loader)
+        assert torch.equal(before, torch.get_rng_state())
+    loader.load_state_dict({**state, "batches": 10**12})
+    with pytest.raises(ValueError, match="fewer batches"):
+        next(iter(loader))
+
+
+def test_a_sampler_that_fails_leaves_random_numbers_as_they_are(files):
+    class Failing(torch.utils.data.Sampler):
+        def __iter__(self):
+            raise KeyError("odd")
+
+    dataset = TFRecordMapDataset(files, SPEC)
+    loader = ThreadLoader(dataset, 9)
+    next(iter(loader))
+    resumed = ThreadLoader(dataset, 9, sampler=Failing())
+    resumed.load_state_dict(loader.state_dict())
+    before = torch.get_rng_state()
+    with pytest.raises(KeyError):
+        iter(resumed)
+    assert torch.equal(before, torch.get_rng_state())
+
+
+def test_a_batch_that_is_not_received_is_not_handed_over(files, monkeypatch):
+    loader = ThreadLoader(stream(files, size=9), None, device="cpu")
+    batches = iter(loader)
+    next(batches)
+
+    def failing(batch):
+        raise MemoryError
+
+    monkeypatch.setattr(batches, "_receive", failing)
+    with pytest.raises(MemoryError):
+        next(batches)
+    assert [] == list(batches)
+    resumed = ThreadLoader(stream(files, size=9), None)
+    resumed.load_state_dict(loader.state_dict())
+    assert list(range(9, 18)) == next(iter(resumed))["id"].tolist()

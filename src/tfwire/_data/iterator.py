@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import operator
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import suppress
 from itertools import chain
 from queue import Empty, SimpleQueue
@@ -85,7 +85,8 @@ class DatasetIterator(chain[Item]):
             >>> _ = next(elements)
             >>> saved = json.dumps(elements.state_dict())
         """
-        return note_position(self)()
+        state: dict[str, object] = self._pieces.saved()
+        return state
 
     def load_state_dict(self, state: dict[str, object]) -> None:
         """Continues from the position of another iterator over the same pipeline and files: with
@@ -155,13 +156,6 @@ def iterate(
     return elements
 
 
-def note_position(elements: DatasetIterator[Any]) -> Callable[[], dict[str, object]]:
-    """Notes where an iterator is, as a function that makes its ``state_dict`` of then. To describe
-    the pipeline takes much longer, as it looks at every file."""
-    found: Callable[[], dict[str, object]] = elements._pieces.noted()
-    return found
-
-
 class Epochs:
     """Numbers the passes over a stage, on which random orders depend.
 
@@ -209,6 +203,7 @@ class _Pieces(SharedIterator[Iterator[Any]]):
         self._cursor: Cursor | None = None
         self._piece = _Piece()
         self._raising = _RaisingPiece([])
+        self._described: list[str] | None = None
 
     def step(self) -> Iterator[Any]:
         if self._piece.left:
@@ -287,14 +282,16 @@ class _Pieces(SharedIterator[Iterator[Any]]):
 
     # ---- States -------------------------------------------------------------------------------
 
-    def noted(self) -> Callable[[], dict[str, object]]:
-        """The position of now, as a function that makes a state of it, at any time."""
-        stage, place = self._stage, self.exclusively(self._place)
+    def saved(self) -> dict[str, Any]:
+        place = self.exclusively(self._place)
+        return {"version": _STATE_VERSION, "pipeline": list(self._description()), **place}
 
-        def state() -> dict[str, object]:
-            return {"version": _STATE_VERSION, "pipeline": _describe(stage), **place}
-
-        return state
+    def _description(self) -> list[str]:
+        """Of the pipeline, with the sizes of the files when it was first asked for: every file is
+        looked at, and one that is replaced later is not what this pass reads."""
+        if self._described is None:
+            self._described = [below.describe() for below in self._stage.chain()]
+        return self._described
 
     def _place(self) -> dict[str, Any]:
         if self.state is State.CLOSED:
@@ -326,7 +323,7 @@ class _Pieces(SharedIterator[Iterator[Any]]):
                 f"state must be the state of an iterator of version {_STATE_VERSION}, found {other}"
             )
         check_state(state, _FORM)
-        if (found := _describe(self._stage)) != state["pipeline"]:
+        if (found := self._description()) != state["pipeline"]:
             raise ValueError(
                 f"the state is of another pipeline: {state['pipeline']}, this one is {found}"
             )
@@ -430,7 +427,3 @@ def _resumed(stage: Stage, state: dict[str, Any]) -> Cursor:
         cursor.close()
         raise
     return cursor
-
-
-def _describe(stage: Stage) -> list[str]:
-    return [below.describe() for below in stage.chain()]

@@ -16,9 +16,8 @@ Iterators derive from ``tfwire.DatasetIterator``: ``_translated`` and ``_given_u
   comes before an error, ``group_by_window`` gathers by keys, ``draws`` makes random numbers that
   depend on a key (``as_key``) and a place alone, and ``generator`` a Generator of numpy of a key.
 * Knowing stages again: ``Records``, ``Parse``, ``Unbatch``, ``Zip``.
-* Passes for users: ``iterate``; ``Epochs`` numbers them; ``note_position`` for states of one;
-  ``threaded`` parses in threads, of which ``num_cpus`` make sense. ``Workers`` compute in threads
-  what comes in order.
+* Passes for users: ``iterate``; ``Epochs`` numbers them; ``threaded`` parses in threads, of which
+  ``num_cpus`` make sense. ``Workers`` compute in threads what comes in order.
 * Batches in blocks of a neighbour's: a stage ``packing_batches`` gives ``PackedRows`` where it can,
   and so does what a ``PackingParser`` parses from files.
 * The structure of elements: tuples and dicts, which ``map_structure``, ``zip_structures`` and
@@ -45,11 +44,7 @@ from tfwire._data.combining import Unbatch as Unbatch, Zip as Zip
 from tfwire._data.dataset import paths_of as paths_of
 from tfwire._data.grouped import Intact as Intact, group_by_window as group_by_window
 from tfwire._data.indexed_records import check_rule as check_rule
-from tfwire._data.iterator import (
-    Epochs as Epochs,
-    iterate as iterate,
-    note_position as note_position,
-)
+from tfwire._data.iterator import Epochs as Epochs, iterate as iterate
 from tfwire._data.packed_records import in_memory as in_memory, size_in_memory as size_in_memory
 from tfwire._data.permutations import (
     as_key as as_key,

@@ -13,7 +13,12 @@ import torch
 
 from tfwire._interface.pipelines import PackedRows
 from tfwire.torch._tensors import converted
-from tfwire.torch._worker_batches import can_be_in_a_block, tensors_of, with_tensors
+from tfwire.torch._worker_batches import (
+    FormedRows,
+    can_be_in_a_block,
+    tensors_of,
+    with_tensors,
+)
 
 # Bytes: what the CPU loads at once, and a multiple of what any dtype and CUDA need.
 _BLOCK_ALIGNMENT = 64
@@ -129,23 +134,21 @@ class Packing:
     """Puts batches into blocks; for any number of threads.
 
     Args:
-        form: How results of a parser become tensors.
-        collate: Makes a batch of what is no PackedRows.
+        collate: Makes a batch of what is no FormedRows.
     """
 
-    def __init__(self, form: dict[str, Any], collate: Callable[[Any], Any]) -> None:
-        self._form = form
+    def __init__(self, collate: Callable[[Any], Any]) -> None:
         self._collate = collate
-        self._heads: dict[int, tuple[BlockLayout, Any]] = {}  # by the number of rows
+        self._heads: dict[int, _Head] = {}  # by the number of rows
 
     def pack(self, batch: Any, new_block: Callable[[int], torch.Tensor]) -> Packed:
         """A batch in a block, which a function makes of the size that it needs."""
-        rows = batch if isinstance(batch, PackedRows) else None
+        rows, form = batch if isinstance(batch, FormedRows) else (None, {})
         if rows is None:
             head, places, batch = _NOTHING, None, self._collate(batch)
         else:
-            head, places = self._heads.get(rows.num_rows) or self._new_head(rows)
-            batch = converted(rows.others, self._form)
+            head, places = self._head(rows)
+            batch = converted(rows.others, form)
         found = tensors_of(batch) if rows is None or batch else []
         plain = list(filter(can_be_in_a_block, found))
         tail = layout_of(tuple([(tensor.dtype, tuple(tensor.shape)) for tensor in plain]))
@@ -158,13 +161,24 @@ class Packing:
         keys, order = (rows.columns.dense, rows.columns.keys) if rows is not None else ([], [])
         return Packed(block, others, keys, head, tail, batch, order, len(plain) == len(found))
 
-    def _new_head(self, rows: PackedRows) -> tuple[BlockLayout, Any]:
+    def _head(self, rows: PackedRows) -> tuple[BlockLayout, Any]:
+        """Where the columns lie."""
         columns, count = rows.columns, rows.num_rows
+        known = self._heads.get(count)
+        if known is not None and known.columns is columns:
+            return known.layout, known.places
         dtypes = [torch.from_numpy(np.empty(0, dtype)).dtype for dtype in columns.dtypes]
         shapes = [(count, *shape) for shape in columns.shapes]
         layout = layout_of(tuple(zip(dtypes, shapes, strict=True)))
-        found = self._heads[count] = layout, columns.places(layout.offsets)
-        return found
+        places = columns.places(layout.offsets)
+        self._heads[count] = _Head(columns, layout, places)
+        return layout, places
+
+
+class _Head(NamedTuple):
+    columns: Any  # of one dataset: another one has others
+    layout: BlockLayout
+    places: Any
 
 
 _NOTHING = BlockLayout(())

@@ -29,7 +29,7 @@ from tfwire._interface.pipelines import (
     threaded,
 )
 from tfwire.torch._tensors import BatchStringList, StringList, Strings, check_form, converted
-from tfwire.torch._worker_batches import Item, Items, collate, handed_over
+from tfwire.torch._worker_batches import FormedRows, Item, Items, collate, handed_over
 
 if TYPE_CHECKING:
     from tfwire.typing import AnyFeature, AnyPath, BytesAs, ShardRule, StorageOptions, Value
@@ -158,7 +158,7 @@ class TFRecordIterableDataset(data.IterableDataset):
 
     def _shown(self, element: Any) -> Value:
         if isinstance(element, PackedRows):
-            return element
+            return FormedRows(element, self._form)
         return handed_over(converted(element, self._form))
 
     def _share(self, num_shards: int, index: int) -> Dataset[Any]:
@@ -313,6 +313,11 @@ class TFRecordMapDataset(data.Dataset):
         if self._transform is not None:
             self._transform.epoch.fill_(epoch)
 
+    def _epoch(self) -> int | None:
+        """The epoch on which items depend, if they do."""
+        transform = self._transform
+        return int(transform.epoch) if transform is not None and transform.seeded else None
+
     def __len__(self) -> int:
         return len(self._records)
 
@@ -358,11 +363,12 @@ class TFRecordMapDataset(data.Dataset):
         return converted(self._parser.parse(self._memory[numbers]), form)
 
     def _rows(self, numbers: Any) -> Value:
-        """As ``_batch``, but PackedRows where C parses them."""
+        """As ``_batch``, but FormedRows where C parses them."""
         if self._packing is None:
             self._packing = NumberedParser(PackingParser.over(self._parser), self._records)
         found = self._packing.parse(numbers if self._memory is None else self._memory[numbers])
-        return found if isinstance(found, PackedRows) else converted(found, self._form)
+        packed = isinstance(found, PackedRows)
+        return FormedRows(found, self._form) if packed else converted(found, self._form)
 
     def _single(self, record: bytes) -> Item:
         item = Item(converted(self._parser.parse_single(record), self._form))
@@ -386,6 +392,7 @@ class _Transform:
 
     Attributes:
         epoch: In memory that workers share.
+        seeded: Whether the function gets random numbers.
     """
 
     def __init__(self, function: Any, seed: int | None) -> None:
@@ -393,6 +400,7 @@ class _Transform:
             raise TypeError(f"transform must be callable, found {type(function).__name__}")
         self._function = function
         self._seed = None if seed is None else integer("seed", seed)
+        self.seeded = seed is not None
         self.epoch = torch.zeros(1, dtype=torch.int64).share_memory_()
 
     def __call__(self, item: Any, number: int) -> Any:

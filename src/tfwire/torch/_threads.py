@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator
+from copy import deepcopy
 from typing import TYPE_CHECKING, Any
 
 import torch
@@ -12,7 +13,7 @@ from tfwire._interface.messages import check_callable, integer
 from tfwire._interface.pipelines import Workers
 from tfwire.torch._blocks import Packing
 from tfwire.torch._devices import OnCpu, OnCuda, as_device
-from tfwire.torch._drawing import NEW_STATE, Drawing, ForBatch, Position, checked_state
+from tfwire.torch._drawing import Drawing, ForBatch, Position, checked_state, new_state
 from tfwire.torch._worker_batches import Items, collate
 
 if TYPE_CHECKING:
@@ -86,7 +87,7 @@ class ThreadLoader(data.DataLoader):
             raise ValueError("pin_memory is for batches of the CPU, found device='cuda'")
         self.num_threads = integer("num_threads", num_threads, 1)
         self._ahead = self.num_threads * integer("prefetch_factor", prefetch_factor, 1)
-        self._state: dict[str, Any] = NEW_STATE  # where the next pass begins
+        self._state = new_state()  # where the next pass begins
         self._position: Position | None = None  # of the last one
         super().__init__(
             dataset,
@@ -101,7 +102,7 @@ class ThreadLoader(data.DataLoader):
         )
 
     def __iter__(self) -> Iterator[Value]:
-        state, self._state = self._state, NEW_STATE
+        state, self._state = self._state, new_state()
         batches = _LoadedBatches(self, state)
         self._position = batches.position
         return batches
@@ -112,8 +113,11 @@ class ThreadLoader(data.DataLoader):
         Returns:
             A dict of JSON's types for ``load_state_dict``. Of a TFRecordIterableDataset it has the
             place in the files, as of :meth:`tfwire.DatasetIterator.state_dict`; by number, the
-            state of the generator of random numbers. Other iterables begin again, and the batches
-            before are dropped.
+            states of the generators of the loader and its samplers. Samplers with other random
+            numbers must give the same again, as those with ``set_epoch`` do for the same epoch.
+            Other iterables begin again, and the batches before are dropped. After the last batch
+            it is the end of this pass: the pass that goes on from there has no batches, and the
+            one after it is the next epoch.
 
         Raises:
             ValueError: The stream reads from something that cannot be read again.
@@ -129,7 +133,7 @@ class ThreadLoader(data.DataLoader):
             >>> [batch["x"].shape for batch in resumed]
             [torch.Size([2, 8])]
         """
-        return self._state if self._position is None else self._position.state()
+        return deepcopy(self._state if self._position is None else self._position.state())
 
     def load_state_dict(self, state: dict[str, object]) -> None:
         """Has the next pass continue from a state of another loader over the same dataset, with the
@@ -139,9 +143,11 @@ class ThreadLoader(data.DataLoader):
             state: What ``state_dict`` returned; it may have been saved as JSON.
 
         Raises:
-            TypeError, ValueError: It is not a state; when the pass begins, of another dataset.
+            TypeError, ValueError: It is not a state; when the pass begins, it is of other files, of
+                another length, ``batch_size`` or ``drop_last``, or of another ``set_epoch`` of the
+                sampler or of a dataset with a seed; in the pass, that has too few batches.
         """
-        self._state = checked_state(state)
+        self._state = deepcopy(checked_state(state))
         self._position = None
 
 
@@ -163,12 +169,13 @@ class _LoadedBatches(Iterator[Any]):
         if not self._ended:
             try:
                 batch = self._workers.next()
+                if batch is not _FINISHED:
+                    received = self._receive(batch)
+                    self.position.hand_over()
+                    return received
             except BaseException:
                 self._ended = True
                 raise
-            if batch is not _FINISHED:
-                self.position.hand_over()
-                return self._receive(batch)
             self._ended = True
         raise StopIteration
 
@@ -182,7 +189,7 @@ class _Making:
     Args:
         loader: Whose batches they are.
         place: What puts them on their device, if there is one.
-        packs: They may be PackedRows before.
+        packs: They may be FormedRows before.
     """
 
     def __init__(self, loader: ThreadLoader, place: OnCpu | OnCuda | None, packs: bool) -> None:
@@ -222,7 +229,7 @@ def _place_of(loader: ThreadLoader) -> OnCpu | OnCuda | None:
     device, pins = loader.device, loader.pin_memory and torch.cuda.is_available()
     if device is None and not (pins and loader.collate_fn is collate):
         return None
-    packing = Packing(getattr(loader.dataset, "_form", {}), loader.collate_fn)
+    packing = Packing(loader.collate_fn)
     if device is None or device.type == "cpu":
         return OnCpu(packing, pins, loader.device_fn)
     number = torch.cuda.current_device() if device.index is None else device.index

@@ -6,7 +6,7 @@ from abc import abstractmethod
 from collections.abc import Callable, Iterator, Sequence
 from copy import copy
 from itertools import chain
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 import torch
@@ -23,6 +23,7 @@ from tfwire.torch._tensors import (
 )
 
 if TYPE_CHECKING:
+    from tfwire._interface.pipelines import PackedRows
     from tfwire.typing import Value
 
 # ---- Collating --------------------------------------------------------------------------------
@@ -49,7 +50,19 @@ class Items(Sequence[Any]):
 
     @abstractmethod
     def rows(self) -> Value:
-        """The batch, or PackedRows of it."""
+        """The batch, or FormedRows of it."""
+
+
+class FormedRows(NamedTuple):
+    """A batch that is to be put into a block.
+
+    Attributes:
+        rows: The batch.
+        form: How the results that are not packed become tensors.
+    """
+
+    rows: PackedRows
+    form: dict[str, Any]
 
 
 def collate(items: object) -> Value:
