@@ -1,6 +1,7 @@
 """Batches on a device, with CUDA played by the CPU: streams whose copies are late, and events that
 complete in any order."""
 
+import contextlib
 import random
 import threading
 
@@ -65,30 +66,49 @@ class FakeCuda:
     """Two devices. The memory of the second is the CPU's, but nothing arrives before its time.
 
     Attributes:
-        used: Tensors of which the allocator was told that the consumer's stream uses them.
+        used, users: Tensors of which the allocator was told that a stream uses them; with it.
         copies: How many there were.
         pinned: Addresses of pinned blocks.
+        streams: Those that were made.
     """
 
     def __init__(self, monkeypatch):
         self.consumer, self.of_thread = Stream(), threading.local()
-        self.used, self.copies, self.pinned = [], 0, set()
+        self.used, self.copies, self.pinned, self.streams = [], 0, set(), []
+        self.users = []
         given = {
             "is_available": lambda: True,
             "device_count": lambda: 2,
             "current_device": lambda: 1,
             "current_stream": self.current_stream,
-            "default_stream": lambda device: self.consumer,
-            "set_stream": lambda stream: setattr(self.of_thread, "stream", stream),
-            "Stream": Stream,
+            "stream": self.within,
+            "device": lambda device: contextlib.nullcontext(),
+            "Stream": self.new_stream,
             "Event": Event,
         }
         for name, function in given.items():
             monkeypatch.setattr(torch.cuda, name, function)
         monkeypatch.setattr(_devices, "_copied", self.copied)
-        monkeypatch.setattr(_devices, "_used_by", lambda stream, found: self.used.extend(found))
+        monkeypatch.setattr(_devices, "_used_by", self.used_by)
         monkeypatch.setattr(_devices, "pinned_block", self.pinned_block)
         monkeypatch.setattr(_devices, "_is_on", lambda value, device: True)
+
+    def new_stream(self, device):
+        self.streams.append(Stream(device))
+        return self.streams[-1]
+
+    @contextlib.contextmanager
+    def within(self, stream):
+        before = self.current_stream(torch.device("cuda", 1))
+        self.of_thread.stream = stream
+        try:
+            yield
+        finally:
+            self.of_thread.stream = before
+
+    def used_by(self, stream, found):
+        self.used += found
+        self.users += [(stream, each) for each in found]
 
     def current_stream(self, device):
         assert torch.device("cuda", 1) == device
@@ -184,6 +204,40 @@ def test_what_is_on_the_device_already_stays_there(files, cuda):
         assert batch["made"] is made
         assert 3 == batch["sum"]
     assert any(each is made for each in cuda.used)
+
+
+@pytest.mark.parametrize("changes", [False, True])
+def test_what_threads_make_on_the_device_is_there_for_the_consumer(cuda, changes):
+    late, device = [], torch.device("cuda", 1)
+
+    def made(number):
+        assert cuda.current_stream(device) is cuda.consumer
+        ready = torch.full((), GARBAGE)
+        cuda.consumer.add(lambda: ready.fill_(number))
+        late.append(ready)
+        return {"x": torch.full((2,), number), "made": torch.eye(3).to_sparse()}
+
+    def changed(batch):
+        assert cuda.current_stream(device) is cuda.streams[0]
+        assert any(s is cuda.streams[0] and t is batch["made"] for s, t in cuda.users)
+        return batch
+
+    class Rows(torch.utils.data.Dataset):
+        def __len__(self):
+            return 9
+
+        def __getitem__(self, number):
+            return made(number)
+
+    function = changed if changes else None
+    loader = ThreadLoader(Rows(), None, device="cuda", device_fn=function, num_threads=1)
+    for _ in range(2):
+        del late[:]
+        for number, batch in enumerate(loader):
+            assert [number, number] == batch["x"].tolist()
+            assert number == int(late[number])
+            assert any(s is cuda.streams[0] and t is batch["made"] for s, t in cuda.users)
+    assert 1 == len(cuda.streams)  # memory is a stream's
 
 
 def test_an_error_comes_at_its_batch_and_its_block_comes_back(files, cuda):

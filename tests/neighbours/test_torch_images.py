@@ -45,13 +45,21 @@ class Fake:
     Attributes:
         calls: For every call its images, mode and device.
         fails: Whether a device refuses.
+        events: What was recorded and waited for.
     """
 
     class ImageReadMode:
         UNCHANGED, GRAY, RGB = range(3)
 
     def __init__(self):
-        self.calls, self.fails = [], False
+        self.calls, self.fails, self.events = [], False, []
+
+    def new_event(self, blocking):
+        assert blocking
+        waited = types.SimpleNamespace()
+        waited.record = self.events.append
+        waited.synchronize = lambda: self.events.append("waited for")
+        return waited
 
     def decode_jpeg(self, data, mode, device="cpu"):
         self.calls.append((data, mode, device))
@@ -82,6 +90,8 @@ def fake(monkeypatch):
     monkeypatch.delitem(sys.modules, "tfwire.images._torchvision", raising=False)
     monkeypatch.delattr(images, "_torchvision", raising=False)
     monkeypatch.setattr(torch.cuda, "is_available", lambda: True)
+    monkeypatch.setattr(torch.cuda, "current_stream", lambda device: ("stream of", device.type))
+    monkeypatch.setattr(torch.cuda, "Event", found.new_event)
     monkeypatch.setattr(torch.Tensor, "to", _to)
     _columns.fastest_library.cache_clear()
     yield found
@@ -156,6 +166,7 @@ def test_a_device_gets_all_jpegs_in_one_call(fake):
     assert found.permute(0, 3, 1, 2).is_contiguous()
     ((data, mode, device),) = fake.calls
     assert (3, 2, "cuda") == (len(data), mode, device)
+    assert [("stream of", "cuda"), "waited for"] == fake.events
     assert np.abs(found.numpy().astype(int) - decode(STORED, 3, size=8)).max() <= 1
 
 

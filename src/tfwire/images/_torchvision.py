@@ -74,7 +74,17 @@ def decode_on_device(
     others = [i for i in range(len(contents)) if i not in found]
     for i, pixels in zip(others, decode_others(others), strict=True):
         found[i] = torch.from_numpy(pixels).permute(2, 0, 1).to(device)
-    return _stacked([found[i] for i in range(len(contents))], channels, size, device)
+    images = _stacked([found[i] for i in range(len(contents))], channels, size, device)
+    _wait_for(torch.device(device))
+    return images
+
+
+def _wait_for(device: torch.device) -> None:
+    """Waits until a device has finished: who gets the images may use another stream."""
+    if device.type == "cuda":
+        event = torch.cuda.Event(blocking=True)  # leaves the core to others
+        event.record(torch.cuda.current_stream(device))
+        event.synchronize()
 
 
 def _is_whole(content: Any) -> bool:

@@ -11,7 +11,7 @@ import torch
 from torch.utils import data
 
 from tfwire._interface.messages import warn
-from tfwire.torch._blocks import Packing
+from tfwire.torch._blocks import Packed, Packing
 from tfwire.torch._worker_batches import tensors_of, with_tensors
 
 _SMALLEST_BLOCK = 1 << 16
@@ -149,35 +149,50 @@ class _Sent(NamedTuple):
     is_whole: bool
 
 
+class CopyStream:
+    """What the passes of a loader copy to a device with: memory that was allocated for a stream
+    serves that stream alone.
+
+    Args:
+        device: With its number.
+        num_threads: How many threads fill blocks.
+    """
+
+    def __init__(self, device: torch.device, num_threads: int) -> None:
+        self.device = device
+        self.stream = torch.cuda.Stream(device)
+        self.ring = PinnedRing(num_threads + 2, pinned_block)
+
+
 class OnCuda:
     """Batches that are views of one block on a device each, which a stream of their own copies from
     pinned memory.
 
+    Functions of the user that make batches run on the stream that is current in the thread, as a
+    rule the default one. The own stream, with the function of batches on it, waits for that one.
+
     Args:
-        device: With its number.
+        copies: The stream.
         packing, function: As for OnCpu; the function is called on that stream.
-        num_threads: How many threads call ``make``.
     """
 
     def __init__(
-        self,
-        device: torch.device,
-        packing: Packing,
-        function: Callable[[Any], Any] | None,
-        num_threads: int,
+        self, copies: CopyStream, packing: Packing, function: Callable[[Any], Any] | None
     ) -> None:
-        self._device = device
+        self._device, self._stream, self._ring = copies.device, copies.stream, copies.ring
         self._packing = packing
         self._function = function
-        self._ring = PinnedRing(num_threads + 2, pinned_block)
-        self._stream = torch.cuda.Stream(device)
-        self._threads = threading.local()
 
     def make(self, content: Any) -> _Sent:
-        """Puts a batch on its way, in a thread that does nothing else."""
-        if not hasattr(self._threads, "has_stream"):
-            torch.cuda.set_stream(self._stream)
-            self._threads.has_stream = True
+        """Puts a batch on its way."""
+        with torch.cuda.device(self._device):
+            packed, block = self._pack(content)
+            made_on = torch.cuda.current_stream(self._device)
+            with torch.cuda.stream(self._stream):
+                return self._send(packed, block, made_on)
+
+    def _pack(self, content: Any) -> tuple[Packed, torch.Tensor]:
+        """A batch in a block of the ring."""
         taken: list[torch.Tensor] = []
 
         def take(size: int) -> torch.Tensor:
@@ -185,26 +200,39 @@ class OnCuda:
             return taken[0][:size]
 
         try:
-            packed = self._packing.pack(content, take)
-            copied = torch.cuda.Event(blocking=True)  # who waits for it leaves its core to others
+            return self._packing.pack(content, take), taken[0]
         except BaseException:
             for block in taken:
                 self._ring.give_back(block)
             raise
-        # From here on the block is the ring's with an event, or nobody's any more.
+
+    def _send(self, packed: Packed, block: torch.Tensor, made_on: Any) -> _Sent:
+        """Copies a batch, on the own stream.
+
+        Args:
+            packed: The batch.
+            block: Of the ring: with an event, or nobody's any more.
+            made_on: The stream by which what is on the device already may be made.
+        """
+        copied = torch.cuda.Event(blocking=True)  # who waits for it leaves its core to others
         copy = _copied(packed.block, self._device)
         copied.record(self._stream)
-        self._ring.give_back(taken[0], copied)
-        batch, tensors = packed.on(copy), [copy]
-        if not packed.is_whole:  # what is there already may be made by the default stream
-            self._stream.wait_stream(torch.cuda.default_stream(self._device))
+        self._ring.give_back(block, copied)
+        batch, tensors, event = packed.on(copy), [copy], copied
+        if not packed.is_whole:
+            self._stream.wait_stream(made_on)
+            tensors += self._there(batch)
+            _used_by(self._stream, tensors[1:])
         if self._function is not None:
             batch = self._function(batch)
-            copied = torch.cuda.Event()
-            copied.record(self._stream)
+            tensors += self._there(batch)
         if self._function is not None or not packed.is_whole:
-            tensors += [each for each in tensors_of(batch) if _is_on(each, self._device)]
-        return _Sent(batch, tensors, copied, packed.is_whole)
+            event = torch.cuda.Event()
+            event.record(self._stream)
+        return _Sent(batch, tensors, event, packed.is_whole)
+
+    def _there(self, batch: Any) -> list[torch.Tensor]:
+        return [each for each in tensors_of(batch) if _is_on(each, self._device)]
 
     def receive(self, sent: _Sent) -> Any:
         """The batch, in the order of the caller's stream."""

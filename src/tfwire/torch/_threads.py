@@ -12,7 +12,7 @@ from torch.utils import data
 from tfwire._interface.messages import check_callable, integer
 from tfwire._interface.pipelines import Workers
 from tfwire.torch._blocks import Packing
-from tfwire.torch._devices import OnCpu, OnCuda, as_device
+from tfwire.torch._devices import CopyStream, OnCpu, OnCuda, as_device
 from tfwire.torch._drawing import Drawing, ForBatch, Position, checked_state, new_state
 from tfwire.torch._worker_batches import Items, collate
 
@@ -89,6 +89,7 @@ class ThreadLoader(data.DataLoader):
         self._ahead = self.num_threads * integer("prefetch_factor", prefetch_factor, 1)
         self._state = new_state()  # where the next pass begins
         self._position: Position | None = None  # of the last one
+        self._copies: dict[int, CopyStream] = {}  # by the number of the device
         super().__init__(
             dataset,
             batch_size,
@@ -233,4 +234,6 @@ def _place_of(loader: ThreadLoader) -> OnCpu | OnCuda | None:
     if device is None or device.type == "cpu":
         return OnCpu(packing, pins, loader.device_fn)
     number = torch.cuda.current_device() if device.index is None else device.index
-    return OnCuda(torch.device("cuda", number), packing, loader.device_fn, loader.num_threads)
+    if number not in loader._copies:
+        loader._copies[number] = CopyStream(torch.device("cuda", number), loader.num_threads)
+    return OnCuda(loader._copies[number], packing, loader.device_fn)
