@@ -56,7 +56,8 @@ def scan_tfrecord(
 
     The files are read when a query is collected, each time from their beginning, and only in part:
     features that the query does not use are not parsed, rows are filtered batch by batch, and
-    ``head`` ends the reading. To count the rows, polars asks for the first column alone, or none.
+    ``head`` ends the reading. To count the rows, polars asks for the first column alone, or none:
+    ``tfwire count`` reads no values.
 
     Args:
         paths, features, num_threads, binary_as, compression_type, options, on_corrupt, \

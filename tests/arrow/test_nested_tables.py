@@ -256,7 +256,7 @@ def test_other_structs_are_refused():
     made = structs(lists, lay_out(("+l", "f"), [[1.0], [2.0, 3.0]]))
     with pytest.raises(TypeError, match=r"feature 'x': a struct cannot be a feature; .* features"):
         tfw.encode_columns(made)
-    said = "feature 'x': record 1: expected as many indices as values, found 1 and 2"
+    said = "record 1: expected as many indices as values, found 1 in 'at' and 2 in 'value'"
     made = structs(lists, lay_out(("+l", "f"), [[1.0], [2.0, 3.0]]))
     with pytest.raises(ValueError, match=said):
         tfw.encode_columns(made, features={"x": SPARSE["x"]})

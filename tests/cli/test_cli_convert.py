@@ -337,8 +337,8 @@ def test_files_that_are_missing_are_named(folder):
 @pytest.mark.parametrize(
     ("name", "text", "said"),
     [
-        ("a.jsonl", b'{"x": 1}\n{"x": \n', "a.jsonl: line 2: "),
-        ("a.jsonl", b"[1]", "line 1: expected an object"),
+        ("a.jsonl", b'{"x": 1}\n{"x": \n', "line 2: expected JSON: Expecting value: column 6\n"),
+        ("a.jsonl", b"[1]", "line 1: expected an object, found a list\n"),
         ("a.jsonl", b'{"x": {"y": 1}}', "'x': expected a number, a string or a list"),
         ("a.jsonl", b'{"x": [1, null]}', "found null"),
         ("a.jsonl", b'{"x": 9223372036854775808}', "64 bits"),

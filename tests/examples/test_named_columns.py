@@ -67,6 +67,35 @@ def test_sparse_features_are_written_from_dicts_or_from_their_parts():
         tfw.encode_columns({"at": [[1]], "values": [[1.0]]}, features={"x": sparse})
 
 
+@pytest.mark.parametrize(
+    ("columns", "said"),
+    [
+        ({"i": [[1], [2, 3]], "v": [[2.0], [1.0]]}, "1: .* found 2 in 'i' and 1 in 'v'$"),
+        ({"i": [[], [2]]}, "1: expected as .* found 1 in 'i' and 0 in 'v' .there is no such"),
+        ({"v": [[], [2.0]]}, "1: .* found 0 in 'i' .there is no such column. and 1 in 'v'$"),
+        ({"i": [[0], [9, 10]], "v": [[1], [1, 1]]}, "1: the index 10 in 'i' .* the size 10$"),
+        ({"i": [3, -1], "v": [1.0, 1.0]}, "1: the index -1 in 'i' is outside of the size 10$"),
+        ({"sp": [None, {"indices": [10], "values": [1.0]}]}, "1: the index 10 in 'i'"),
+        ({"g": [{"indices": [[0, 1], [1, 5]], "values": [1, 2]}]}, "0: the index 5 in 'c'"),
+    ],
+)
+def test_sparse_columns_fit_each_other_and_the_size(columns, said):
+    features = {
+        "sp": tfw.SparseFeature("i", "v", "float32", 10),
+        "g": tfw.SparseFeature(["r", "c"], "n", "int64", [2, 5]),
+    }
+    with pytest.raises(ValueError, match=f"^feature '(sp|g)': record {said}"):
+        tfw.encode_columns(columns, features=features)
+
+
+def test_sparse_columns_may_repeat_indices_or_be_empty():
+    features = {"sp": tfw.SparseFeature("i", "v", "float32", 10)}
+    for columns in ({"i": [[3, 3]], "v": [[1, 2]]}, {"i": [[], None]}, {"i": [], "v": []}):
+        written = tfw.encode_columns(columns, features=features)
+        assert len(written) == len(columns["i"])
+        tfw.parse_example(written, features)
+
+
 def test_columns_that_are_not_named_are_a_warning_where_others_are_not_there():
     frames = tfw.VarLenFeature("int64")
     with pytest.warns(tfw.TfwireWarning, match=r"names 'frames', .*do(es)? not name them: 'id'$"):

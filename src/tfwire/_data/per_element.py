@@ -68,9 +68,9 @@ class PerElement(Regrouping[Element]):
         With a seed, ``map_func`` gets a ``numpy.random.Generator`` as one more argument, for random
         augmentation. Its numbers depend on the seed, the epoch and the place of the element alone,
         not on threads, nor on where a pass was resumed, nor on ``shard_source`` where elements are
-        known by their places: of indexed records, arrays and ranges, also all shuffled with a seed,
-        and of generators. Of other files and buffers, shards draw other numbers, but never those of
-        another shard.
+        known by their places: of indexed records, arrays and ranges, also all shuffled with a seed
+        and then repeated, and of generators as they are. Else, as after ``filter`` or ``unbatch``,
+        shards draw other numbers, but never those of another shard.
 
         Args:
             map_func: The function.

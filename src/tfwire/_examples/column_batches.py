@@ -150,7 +150,7 @@ def _planned_batches(source: ArrowImport, sort_keys: bool, room: int, plan: Writ
                     written.add_column(column, nested_of_input(source, i, found[i], num_records))
             for name, parts in fields.items():
                 written.add_sparse(plan.structs[name], parts[INDICES], parts[VALUES])
-            batch = written.batch(num_records, sort_keys)
+            batch = written.batch(num_records, sort_keys, plan)
             features, _ = _native_batch(batch, plan.is_sequence)
             yield features._replace(keep=(features.keep, keep)), num_records
             first += num_records

@@ -295,11 +295,17 @@ class WrittenInputs:
 
     def add_sparse(self, sparse: WrittenSparse, indices: Nested, values: Nested) -> None:
         """The features of a column of structs; errors as of ``add_column``."""
-        for column, nested in columns_of_sparse(sparse, indices, values, self._first):
+        for column, nested in columns_of_sparse(sparse, indices, values):
             self.add_column(column, nested)
 
-    def batch(self, num_records: int, sort_keys: bool) -> WrittenBatch:
-        """All features, for so many records."""
+    def batch(self, num_records: int, sort_keys: bool, plan: WritePlan) -> WrittenBatch:
+        """All features, for so many records.
+
+        Raises:
+            ValueError: Those of a SparseFeature do not fit each other, or its size.
+        """
+        for sparse in plan.structs.values():
+            sparse.check_features(self._parts[0], self._first)
         features, lists = (
             [(key, given) for key, (_, given) in part.items()] for part in self._parts
         )
@@ -343,7 +349,7 @@ def written_columns(columns: Mapping[Any, Any], sort_keys: bool, plan: WritePlan
     check_lengths(lengths)
     for (key, given), name in zip(inputs, others, strict=True):
         written.add(key, name, given)
-    return written.batch(next(iter(lengths.values()), 0), sort_keys)
+    return written.batch(next(iter(lengths.values()), 0), sort_keys, plan)
 
 
 def _naming_record(error: Exception, column: WrittenColumn, value: Any) -> Exception:

@@ -78,7 +78,9 @@ def _written_sparse(key: Any, feature: SparseFeature) -> WrittenSparse:
         return WrittenColumn(part, "SparseFeature", key_bytes(part), kind, 1)
 
     indices = tuple(column(part, INT64) for part in keys)
-    return WrittenSparse(key, indices, column(feature.value_key, KINDS[dtype]))
+    size: Any = feature.size
+    sizes = (size,) if isinstance(index, (str, bytes)) else tuple(size)
+    return WrittenSparse(key, indices, column(feature.value_key, KINDS[dtype]), sizes)
 
 
 def _written_column(key: Any, feature: Any, is_list: bool) -> WrittenColumn:

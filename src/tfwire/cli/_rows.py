@@ -119,14 +119,16 @@ def _said(error: ValueError | RecursionError) -> str:
     """Why a line is not JSON, or no row."""
     if isinstance(error, UnicodeError):
         return "expected JSON in UTF-8"
-    is_json = not isinstance(error, (json.JSONDecodeError, RecursionError))
-    return str(error) if is_json else f"expected JSON: {parser_said(error)}"
+    if isinstance(error, json.JSONDecodeError):
+        return f"expected JSON: {error.msg}: column {error.colno}"
+    is_deep = isinstance(error, RecursionError)
+    return f"expected JSON: {parser_said(error)}" if is_deep else str(error)
 
 
 def _json_row(
     line: bytes, other_row: Callable[[dict[str, Any]], RowAndKinds | None]
 ) -> RowAndKinds:
-    tree = json.loads(line.decode(), object_pairs_hook=_unique)
+    tree = json.loads(line.decode().rstrip(), object_pairs_hook=_unique)
     if not isinstance(tree, dict):
         raise ValueError(f"expected an object, found {json_type(tree)}")
     if tree.keys() == {"features"} and isinstance(tree["features"], dict):
@@ -163,14 +165,15 @@ def _json_item(name: str, item: Any) -> int | float | bytes:
         return item
     if isinstance(item, float):
         return item
+    found = "a list in a list" if isinstance(item, list) else json_type(item)
     raise ValueError(
-        f"{quoted(name)}: expected a number, a string or a list of these, found {json_type(item)}"
+        f"{quoted(name)}: expected a number, a string or a list of these, found {found}"
     )
 
 
 _JSON_TYPE_NAMES = {
     dict: "an object",
-    list: "a list in a list",
+    list: "a list",
     str: "a string",
     type(None): "null",
 }

@@ -87,6 +87,15 @@ def test_names_patterns_folders_and_sets(place, asked):
     assert ASKED[asked] == names(tfw.read_records(f"{place}/all/{asked}"))
 
 
+def test_a_folder_is_no_missing_shard(tmp_path):
+    (tmp_path / "part-00000-of-00002").write_bytes(b"")
+    (tmp_path / "part-00001-of-00002").mkdir()
+    with pytest.raises(
+        FileNotFoundError, match=r"1 of 2 shards missing or no files, the first .*part-00001"
+    ):
+        tfw.read_records(tmp_path / "part@2")
+
+
 @pytest.mark.parametrize("asked", MISSING)
 def test_nothing_is_an_error_that_shows_what_was_asked(place, asked):
     path = f"{place}/wrong/{asked}"

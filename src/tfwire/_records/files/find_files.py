@@ -291,7 +291,8 @@ def files_that_match(
         stems = dict.fromkeys(file[: -len(f"00000{end}")] for file in found)
         wanted = [f"{stem}{i:05}{end}" for stem in stems for i in range(num_shards)]
         if missing := sorted(set(wanted) - set(found)):
-            text = f"{len(missing)} of {plural(len(wanted), 'shard')} missing, the first"
+            lost = "missing" if not any(map(os.path.lexists, missing)) else "missing or no files"
+            text = f"{len(missing)} of {plural(len(wanted), 'shard')} {lost}, the first"
             raise FileNotFoundError(errno.ENOENT, f"{text} {show_path(missing[0])}", name)
     return found
 
