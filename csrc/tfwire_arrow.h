@@ -131,9 +131,9 @@ typedef struct tfw_arrow_stream_options {
     size_t array_count;
     const char *message;      /* NULL, or the text of an error after all of them */
     int32_t os_errno;         /* of that error, not 0 */
-    /* NULL, or called for each key that records have and the schemas have not, when reading ends,
-     * by whichever thread consumes, with the name of the file. */
-    void (*report)(const char *name, const struct tfw_unknown *unknown);
+    /* NULL, or called when reading ends, by whichever thread consumes, if records have keys that
+     * the schemas have not: with them, and the name of the file of the first. */
+    void (*report)(const char *name, const struct tfw_unknown *unknown, size_t count);
 } tfw_arrow_stream_options;
 
 /* A stream that reads files while it is consumed. It copies all that the options lead to, and

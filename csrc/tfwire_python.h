@@ -26,7 +26,7 @@ struct tfw_unknown;
 
 /* The report of tfw_arrow_stream_options: Python's main thread warns as soon as it runs code. From
  * any thread, with the GIL or without. Only the Python package's module has this function. */
-void tfw_report_unknown(const char *name, const struct tfw_unknown *unknown);
+void tfw_report_unknown(const char *name, const struct tfw_unknown *unknown, size_t count);
 
 /* ---- Messages whose size nobody knows ------------------------------------------------------- */
 

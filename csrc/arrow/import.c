@@ -166,7 +166,7 @@ static int64_t count_columns(const struct ArrowSchema *schema) {
     int64_t count = 0;
     for (int64_t i = 0; i < schema->n_children && count <= MAX_COLUMNS; i++) {
         const int64_t fields = tfwi_count_fields(schema->children[i]);
-        count += fields > MAX_COLUMNS ? MAX_COLUMNS : fields > 0 ? fields : 1;
+        count += fields > MAX_COLUMNS ? MAX_COLUMNS + 1 : fields > 0 ? fields : 1;
     }
     return count;
 }

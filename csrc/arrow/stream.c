@@ -7,6 +7,7 @@
  * the records before it were delivered, and again by every later call. */
 #include "arrow/stream.h"
 #include "arrow/export_chunk.h"
+#include "parse/unknown.h"
 
 #include <errno.h>
 
@@ -17,7 +18,7 @@ typedef struct stream {
     bool is_parsed; /* else no columns are asked for, and the records are not looked into */
     char **names;
     size_t path_count;
-    void (*report)(const char *name, const tfw_unknown *unknown); /* or NULL */
+    void (*report)(const char *name, const tfw_unknown *unknown, size_t count); /* or NULL */
     struct ArrowArray *arrays; /* delivered first */
     size_t array_count;
     size_t next_array;
@@ -55,11 +56,14 @@ static void release_chunk(stream *s) {
 }
 
 static void end_reading(stream *s) {
-    tfw_unknown unknown;
-    for (size_t i = 0; s->report != NULL && s->pipeline != NULL &&
-                       tfw_pipeline_unknown(s->pipeline, i, &unknown) == TFW_OK;
-         i++) {
-        s->report(s->names[unknown.place.file], &unknown);
+    tfw_unknown unknown[2 * TFWI_MOST_UNKNOWN]; /* of the context and of the lists */
+    size_t count = 0;
+    while (s->report != NULL && s->pipeline != NULL && count < 2 * TFWI_MOST_UNKNOWN &&
+           tfw_pipeline_unknown(s->pipeline, count, &unknown[count]) == TFW_OK) {
+        count++;
+    }
+    if (count != 0) {
+        s->report(s->names[unknown[0].place.file], unknown, count);
     }
     tfw_pipeline_free(s->pipeline);
     s->pipeline = NULL;

@@ -162,8 +162,8 @@ static PyObject *type_of_strings(void) {
         {Py_tp_dealloc, (void *)end_strings},
         {0, NULL},
     };
-    static PyType_Spec spec = {"tfwire._native.strings", sizeof(strings), 0, Py_TPFLAGS_DEFAULT,
-                               slots};
+    static PyType_Spec spec = {"tfwire._native.strings", sizeof(strings), 0,
+                               Py_TPFLAGS_DEFAULT | Py_TPFLAGS_DISALLOW_INSTANTIATION, slots};
     static PyObject *type = NULL; /* the GIL guards it */
     if (type == NULL) {
         type = PyType_FromSpec(&spec);

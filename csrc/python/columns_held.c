@@ -46,14 +46,24 @@ static void drop_held(PyObject *self) {
     held_memory *held = (held_memory *)(void *)self;
     tfw_hold_release(held->hold);
     Py_XDECREF(held->owner);
-    Py_DECREF(held->interface.dtype);
+    Py_XDECREF(held->interface.dtype);
     PyObject_Free(self);
     Py_DECREF(type);
 }
 
+static void drop_struct(PyObject *capsule) {
+    Py_DECREF((PyObject *)PyCapsule_GetContext(capsule));
+}
+
 static PyObject *array_struct(PyObject *self, void *unused) {
     (void)unused;
-    return PyCapsule_New(&((held_memory *)(void *)self)->interface, NULL, NULL);
+    PyObject *capsule = PyCapsule_New(&((held_memory *)(void *)self)->interface, NULL, NULL);
+    if (capsule != NULL) { /* it outlives this object only with a reference */
+        Py_INCREF(self);
+        (void)PyCapsule_SetContext(capsule, self);
+        (void)PyCapsule_SetDestructor(capsule, drop_struct);
+    }
+    return capsule;
 }
 
 PyObject *tfwi_new_held_type(void) {
@@ -69,7 +79,7 @@ PyObject *tfwi_new_held_type(void) {
     static PyType_Spec spec = {
         .name = "tfwire._native.objects.HeldMemory",
         .basicsize = sizeof(held_memory),
-        .flags = Py_TPFLAGS_DEFAULT,
+        .flags = Py_TPFLAGS_DEFAULT | Py_TPFLAGS_DISALLOW_INSTANTIATION,
         .slots = slots,
     };
     return PyType_FromSpec(&spec);

@@ -7,6 +7,7 @@
 #ifdef TFW_PYTHON
 
 #include "base/memory.h"
+#include "parse/unknown.h"
 #include "tfwire_pipeline.h"
 
 #include <stdatomic.h>
@@ -15,10 +16,11 @@ typedef struct report {
     struct report *next;
     uint64_t record;
     size_t path_len;
-    size_t key_len;
     int is_list;
     int has_more;
-    char text[]; /* the path, then the key */
+    size_t count;
+    size_t key_len[2 * TFWI_MOST_UNKNOWN];
+    char text[]; /* the path, then the keys */
 } report;
 
 static _Atomic(report *) waiting; /* the last one first */
@@ -34,42 +36,66 @@ static report *take_waiting(void) {
     return first;
 }
 
-static bool warn_of(PyObject *module, const report *r) {
-    PyObject *done = PyObject_CallMethod(
-        module, "warn_of", "NKNii", PyBytes_FromStringAndSize(r->text, (Py_ssize_t)r->path_len),
-        (unsigned long long)r->record,
-        PyBytes_FromStringAndSize(r->text + r->path_len, (Py_ssize_t)r->key_len), r->is_list,
-        r->has_more);
-    Py_XDECREF(done);
-    return done != NULL;
+/* The keys as a list. NULL, with an exception. */
+static PyObject *keys_of(const report *r) {
+    PyObject *keys = PyList_New((Py_ssize_t)r->count);
+    const char *key = r->text + r->path_len;
+    for (size_t i = 0; keys != NULL && i < r->count; key += r->key_len[i++]) {
+        PyObject *bytes = PyBytes_FromStringAndSize(key, (Py_ssize_t)r->key_len[i]);
+        if (bytes == NULL || PyList_SetItem(keys, (Py_ssize_t)i, bytes) != 0) {
+            Py_CLEAR(keys);
+        }
+    }
+    return keys;
 }
 
-/* Where warnings are errors, the first one is raised. */
+static void warn_of(PyObject *module, const report *r) {
+    PyObject *done =
+        PyObject_CallMethod(module, "warn_of", "NKiNi",
+                            PyBytes_FromStringAndSize(r->text, (Py_ssize_t)r->path_len),
+                            (unsigned long long)r->record, r->is_list, keys_of(r), r->has_more);
+    Py_XDECREF(done);
+}
+
+/* Where warnings are errors they are printed: the main thread may be anywhere, and has nothing to
+ * do with them. Only its own interrupts are raised. */
 static int warn_of_waiting(void *unused) {
     (void)unused;
     report *r = take_waiting(), *next;
     PyObject *module = r != NULL ? PyImport_ImportModule("tfwire._parsing.failure") : NULL;
-    bool good = module != NULL;
     for (; r != NULL; r = next) {
         next = r->next;
-        good = good && warn_of(module, r);
+        if (module != NULL && PyErr_Occurred() == NULL) {
+            warn_of(module, r);
+        }
+        if (PyErr_Occurred() != NULL && PyErr_ExceptionMatches(PyExc_Exception)) {
+            PyErr_WriteUnraisable(module);
+        }
         tfw_free(r);
     }
     Py_XDECREF(module);
     return PyErr_Occurred() != NULL ? -1 : 0;
 }
 
-void tfw_report_unknown(const char *name, const struct tfw_unknown *unknown) {
-    const size_t path_len = strlen(name), key_len = (size_t)unknown->name_len;
-    report *r = tfwi_realloc(NULL, sizeof *r + path_len + key_len);
+void tfw_report_unknown(const char *name, const struct tfw_unknown *unknown, size_t count) {
+    const size_t path_len = strlen(name);
+    size_t len = path_len;
+    for (size_t i = 0; i < count; i++) {
+        len += (size_t)unknown[i].name_len;
+    }
+    report *r = tfwi_realloc(NULL, sizeof *r + len);
     if (r == NULL || !Py_IsInitialized()) {
         tfw_free(r);
         return;
     }
-    *r = (report){NULL, unknown->place.record, path_len, key_len, unknown->is_list,
-                  unknown->has_more};
-    memcpy(r->text, name, path_len);
-    memcpy(r->text + path_len, unknown->name, key_len);
+    *r = (report){NULL, unknown->place.record, path_len, unknown->is_list, 0, count, {0}};
+    char *text = memcpy(r->text, name, path_len);
+    text += path_len;
+    for (size_t i = 0; i < count; text += r->key_len[i++]) {
+        r->key_len[i] = (size_t)unknown[i].name_len;
+        r->has_more |= unknown[i].has_more;
+        memcpy(text, unknown[i].name, r->key_len[i]);
+    }
     r->next = atomic_load(&waiting);
     while (!atomic_compare_exchange_weak(&waiting, &r->next, r)) {
     }

@@ -100,6 +100,8 @@ def test_columns_that_are_not_named_are_a_warning_where_others_are_not_there():
     frames = tfw.VarLenFeature("int64")
     with pytest.warns(tfw.TfwireWarning, match=r"names 'frames', .*do(es)? not name them: 'id'$"):
         assert len(tfw.encode_columns({"id": [1]}, features=(None, {"frames": frames}))) == 1
+    with pytest.warns(tfw.TfwireWarning, match=r"names 'box1', .*not name them: 'box2'$"):
+        tfw.encode_columns({"box2": [1]}, features={"box1": frames})
     made = Batch(table_of({name: lay_out("l", [1], 0) for name in "abcde"}))
     with pytest.warns(tfw.TfwireWarning, match=r"names 'x', .*: 'a', 'b', 'c', 2 others$"):
         tfw.encode_columns(made, features={"x": frames})

@@ -102,7 +102,7 @@ def test_a_column_without_images():
     [
         (None, TypeError, "image 7 must be bytes-like, found NoneType"),
         ("text", TypeError, "image 7 must be bytes-like, found str"),
-        (b"", tfw.ParseError, "image 7: 0 bytes are not an image"),
+        (b"", tfw.ParseError, "image 7: 0 bytes are not an image: it is empty.* by filter"),
         (b"text", tfw.ParseError, "image 7: 4 bytes are not an image that Pillow knows"),
         (SAME[0][:-50], tfw.ParseError, r"image 7: JPEG image of \d+ bytes is truncated"),
         (PNGS["rgb_8"][:60], tfw.ParseError, r"image 7: PNG image of 60 bytes is truncated"),
@@ -116,6 +116,20 @@ def test_an_error_names_the_image(wrong, error, message, threads):
     if error is tfw.ParseError:
         assert (7, "image") == (caught.value.record_index, caught.value.reason)
         assert isinstance(caught.value, ValueError)
+
+
+@pytest.mark.parametrize(
+    ("wrong", "message"),
+    [
+        (np.arange(3), "contents holds int64, not strings"),
+        (np.zeros((2, 4, 4), np.uint8), "contents holds uint8, not strings"),
+        (np.array(SAME), "drops zero bytes at the ends of images; give an array of dtype object"),
+    ],
+)
+def test_arrays_of_no_strings_are_refused(wrong, message):
+    with pytest.raises(TypeError, match=message):
+        decode(wrong)
+    assert (20, 30, 3) == decode(np.frombuffer(SAME[0], np.uint8)).shape
 
 
 def test_the_first_error_is_told():

@@ -12,8 +12,9 @@ from test_torch_batches import plain
 from test_torch_blocks import THREADS, mixed, stream, tensors  # noqa: F401
 
 import tfwire as tfw
+from tfwire._interface.messages import as_device
 from tfwire.torch import TFRecordMapDataset, ThreadLoader, _devices
-from tfwire.torch._devices import PinnedRing, as_device
+from tfwire.torch._devices import PinnedRing
 
 GARBAGE = 0xA5
 

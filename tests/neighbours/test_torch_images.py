@@ -92,6 +92,7 @@ def fake(monkeypatch):
     monkeypatch.setattr(torch.cuda, "is_available", lambda: True)
     monkeypatch.setattr(torch.cuda, "current_stream", lambda device: ("stream of", device.type))
     monkeypatch.setattr(torch.cuda, "Event", found.new_event)
+    monkeypatch.setattr(torch.cuda, "device_count", lambda: 1)
     monkeypatch.setattr(torch.Tensor, "to", _to)
     _columns.fastest_library.cache_clear()
     yield found
@@ -196,11 +197,14 @@ def test_a_jpeg_without_its_end_is_not_for_a_device(fake):
 
 
 def test_devices_are_checked(fake, monkeypatch):
-    with pytest.raises(ValueError, match="device must be one of torch's, found 'nonsense'"):
+    with pytest.raises(ValueError, match="device='nonsense' is no device"):
         decode(JPEGS, device="nonsense")
+    for device in ("cuda:99", "meta", "mps"):
+        with pytest.raises(ValueError, match=r"finds 1 device|must be of type 'cpu' or"):
+            decode(JPEGS, device=device)
     monkeypatch.setattr(torch.cuda, "is_available", lambda: False)
     for call in (decode, lambda stored, **how: tfw.Dataset.range(1).decode_images({}, **how)):
-        with pytest.raises(ValueError, match="device 'cuda' is not there: torch finds no CUDA"):
+        with pytest.raises(ValueError, match="device='cuda': torch finds no device of CUDA"):
             call(JPEGS, device="cuda")
 
 
@@ -309,7 +313,7 @@ def test_a_torchvision_that_does_not_load_is_none(monkeypatch):
     monkeypatch.delitem(sys.modules, "tfwire.images._torchvision", raising=False)
     monkeypatch.delattr(images, "_torchvision", raising=False)
     _columns.fastest_library.cache_clear()
-    with pytest.raises(ImportError, match="a torchvision that fits it"):
+    with pytest.raises(ImportError, match="a torchvision that fits it; pip install torchvision"):
         decode(JPEGS, library="torchvision")
     monkeypatch.undo()
     _columns.fastest_library.cache_clear()

@@ -1,5 +1,6 @@
 """Files to batches: exact across windows, files and threads; nothing before an error is lost."""
 
+import gc
 import io
 import os
 
@@ -77,6 +78,23 @@ def test_a_large_batch_takes_what_its_records_take(tmp_path, batch_size):
         while isinstance(held.base, np.ndarray):
             held = held.base
         assert held.nbytes <= 2.5 * batch["n"].nbytes
+
+
+def test_what_keeps_memory_is_not_made_by_users(tmp_path):
+    path = write(tmp_path / "one.tfrecord", tfw.encode_columns({"n": np.arange(90)}))
+    (batch,) = tfw.Parser({"n": tfw.FixedLenFeature([], tfw.int64)}).parse_file(path, 90)
+    held = batch["n"]
+    while isinstance(held, np.ndarray):
+        held = held.base
+    kind = type(held[0])
+    for make in (kind, kind.__new__, object.__new__):
+        with pytest.raises(TypeError):
+            make(*[kind] * (make is not kind))
+    # What numpy is given keeps the memory, too.
+    again = type("Again", (), {"__array_struct__": held[0].__array_struct__})()
+    del batch, held
+    gc.collect()
+    assert list(range(90)) == np.asarray(again).tolist()
 
 
 def test_sequence_examples_are_read_alike(tmp_path):

@@ -210,3 +210,31 @@ def size_in_bytes(name: str, value: int | str) -> int:
             f"{name} must be positive and fit into 64 bits, found {shorten(repr(value))}"
         )
     return count
+
+
+def as_device(device: Any) -> Any:
+    """The torch.device of an argument; one without a number is the current one of its kind.
+
+    Raises:
+        TypeError: It is no device.
+        ValueError: There is no such device, or it is neither the CPU nor of CUDA.
+    """
+    if device is None:
+        return None
+    import torch
+
+    if isinstance(device, bool) or not isinstance(device, (str, int, torch.device)):
+        raise TypeError(f"device must be a torch.device, str or int, got {type(device).__name__}")
+    try:
+        found = torch.device("cuda", device) if isinstance(device, int) else torch.device(device)
+    except RuntimeError as error:
+        raise ValueError(f"device={device!r} is no device: {error}") from None
+    if found.type not in ("cpu", "cuda"):
+        raise ValueError(f"device must be of type 'cpu' or 'cuda', got {device!r}")
+    if found.type == "cuda":
+        count = torch.cuda.device_count() if torch.cuda.is_available() else 0
+        if not count:
+            raise ValueError(f"device={device!r}: torch finds no device of CUDA")
+        if found.index is not None and not 0 <= found.index < count:
+            raise ValueError(f"device={device!r}: torch finds {count} device(s) of CUDA")
+    return found

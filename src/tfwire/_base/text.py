@@ -7,7 +7,7 @@ show, are escaped.
 from __future__ import annotations
 
 import os
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any
 
 _SHOWN_CHARACTERS = 60
@@ -63,6 +63,12 @@ def plural(count: int, noun: str) -> str:
 def quoted(key: Any) -> str:
     """The repr of a key, shortened."""
     return shorten(repr(key))
+
+
+def first_few(keys: Sequence[Any]) -> str:
+    """Some keys, and how many others there are."""
+    others = [plural(len(keys) - 3, "other")] if len(keys) > 3 else []
+    return ", ".join([*map(quoted, keys[:3]), *others])
 
 
 def show_path(path: str | bytes | os.PathLike[Any]) -> str:

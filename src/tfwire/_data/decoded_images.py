@@ -66,7 +66,12 @@ class ImageDecoder:
             raise TypeError(f"feature {_shown(key)}: {error}") from error
         except ValueError as error:
             number = getattr(error, "record_index", None)
-            message = f"feature {_shown(key)}: {error}"
+            found = str(error)
+            if number is not None:
+                found = (
+                    f"image {number} (from 0) of the batch{found.removeprefix(f'image {number}')}"
+                )
+            message = f"feature {_shown(key)}: {found}"
             raise ParseError(message, feature=key, record_index=number, reason="image") from error
 
     def spec(self, spec: Any) -> Any:
@@ -88,7 +93,8 @@ class ImageDecoder:
         return describe(np.uint8, (*shape, *(size or (None, None)), channels))
 
     def __str__(self) -> str:
-        return f"{self.names}, {self.options}"
+        # Not library and device: pixels are the same, or nearly, and states fit other machines.
+        return f"{self.names}, size={self.options['size']}, channels={self.options['channels']}"
 
 
 class DecodedImages(MapAhead):

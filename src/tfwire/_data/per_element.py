@@ -132,9 +132,9 @@ class PerElement(Regrouping[Element]):
     def decode_images(
         self,
         names: Mapping[Key, Key],
+        *,
         size: int | Sequence[int] | None = None,
         channels: Literal[0, 1, 3, 4] = 0,
-        *,
         num_threads: int = 1,
         library: ImageLibrary | None = None,
         device: object = None,

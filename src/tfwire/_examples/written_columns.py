@@ -2,17 +2,19 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Mapping
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from tfwire._base.errors import warn
-from tfwire._base.text import plural, quoted
+from tfwire._base.text import first_few, quoted
 from tfwire._examples.values import Name, show
 
 if TYPE_CHECKING:
     from tfwire._examples.written_sparse import WrittenSparse
 
 _LEAST_LIKENESS = 0.75  # of a name to what it was meant to be
+_ANY_DIGIT = re.compile(rb"\d")
 _COMPARED_NAMES = 100  # names, and bytes of each, with each other
 
 
@@ -106,18 +108,17 @@ def _text(name: bytes) -> str:
 
 
 def _nearest(name: bytes, names: Iterable[bytes]) -> str:
-    """Which of some names may be meant by one, for messages; empty: none."""
+    """Which of some names may be meant by one, for messages; empty: none. Names that differ only in
+    digits are numbered, and not misspelt."""
     from difflib import get_close_matches
 
-    short = [_text(other) for other in sorted(names) if len(other) <= _COMPARED_NAMES][
-        :_COMPARED_NAMES
-    ]
+    plain = _ANY_DIGIT.sub(b"", name)
+    near = [other for other in sorted(names) if _ANY_DIGIT.sub(b"", other) != plain]
+    short = [_text(other) for other in near if len(other) <= _COMPARED_NAMES][:_COMPARED_NAMES]
     found = get_close_matches(_text(name[:_COMPARED_NAMES]), short, 1, _LEAST_LIKENESS)
     return quoted(found[0]) if found else ""
 
 
 def _quoted_names(names: Iterable[bytes]) -> str:
     """Some names, in their order."""
-    shown = [quoted(_text(name)) for name in sorted(names)]
-    more = [plural(len(shown) - 3, "other")] if len(shown) > 3 else []
-    return ", ".join([*shown[:3], *more])
+    return first_few([_text(name) for name in sorted(names)])

@@ -2,7 +2,7 @@
 
 * Checks, which return the argument as a plain value: ``boolean``, ``choice``, ``integer``,
   ``as_index`` (an integer without a name), ``size_in_bytes``, ``column_names`` of a list of names;
-  and ``check_callable``.
+  and ``check_callable``; ``as_device`` of torch.
 * Text for terminals, logs and pages: ``printable`` escapes what a terminal would obey, ``shorten``
   leaves out the middle; ``show_key``, ``show_path`` and ``quoted`` show a key, a path and a repr.
   ``column_name`` is a key as tables have it, ``plural`` a number with its noun, ``parser_said`` why
@@ -13,6 +13,7 @@ Importing this imports no numpy: the command is to start at once.
 """
 
 from tfwire._base.arguments import (
+    as_device as as_device,
     as_index as as_index,
     boolean as boolean,
     check_callable as check_callable,

@@ -11,7 +11,7 @@ from typing import Any, NamedTuple
 
 from tfwire._base.errors import ParseError, warn
 from tfwire._base.native import lib, text
-from tfwire._base.text import quoted, show_key, show_path
+from tfwire._base.text import first_few, quoted, show_key, show_path
 from tfwire._records.reading.damage import display_name
 
 _KIND_NAMES = {
@@ -204,21 +204,22 @@ def _subject(error: Any, request: Any) -> str:
 # ---- Features that a sample has not --------------------------------------------------------------
 
 
-def warn_of(path: Any, record: int, key: bytes, is_list: bool, has_more: bool) -> None:
-    """Warns that there is no column of a feature.
+def warn_of(path: Any, record: int, is_list: bool, keys: list[bytes], has_more: bool) -> None:
+    """Warns that there is no column of some features.
 
     Args:
-        path: The file; bytes: its name, from C.
-        record: The first record that has the feature.
-        key: Its key; of a long one the beginning.
+        path: The file of the first one; bytes: its name, from C.
+        record: The first record that has it.
         is_list: It is a feature list.
-        has_more: There are others, of which nothing else is said.
+        keys: Of all of them; of long ones the beginning.
+        has_more: There are others, of which nothing is known.
     """
-    name = key.decode("utf-8", "surrogateescape")
+    first, *others = [key.decode("utf-8", "surrogateescape") for key in keys]
     what = "feature list" if is_list else "feature"
     where = show_path(os.fsdecode(path)) if isinstance(path, bytes) else display_name(path)
-    more = ", and of others that come later" if has_more else ""
+    more = f", nor for others after it: {first_few(others)}" if others else ""
+    more += " and more" if has_more else ""
     warn(
-        f"{where}: record {record} is the first with the {what} {quoted(name)}, of which{more} "
-        f"there is no column{ADVICE}"
+        f"{where}: record {record} is the first with the {what} {quoted(first)}; there is no "
+        f"column for it{more}{ADVICE}"
     )

@@ -138,8 +138,8 @@ class FileChunks:
 
     Attributes:
         left_out: The records left out because they do not fit.
-        late: The file and what else ``warn_of`` wants, of each feature that is no
-            column, though the parser has those of a sample. Known when this is closed.
+        late: Of each feature that is no column, though the parser has those of a sample: file,
+            record, key, is_list and has_more, as ``warn_of`` has them. Known when this is closed.
     """
 
     def __init__(

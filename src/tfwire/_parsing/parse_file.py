@@ -120,8 +120,9 @@ class FileBatches(SharedIterator[Batch]):
                 f"left out {left_out.count} record(s) that do not fit the specification, "
                 f"the first: {left_out.errors[0]}"
             )
-        for late in self._chunks.late:
-            warn_of(*late)
+        if late := self._chunks.late:
+            path, record, _, is_list, _ = late[0]
+            warn_of(path, record, is_list, [one[2] for one in late], any(one[4] for one in late))
 
     def __reduce__(self) -> Any:
         raise TypeError("iterators over files cannot be pickled; pickle the parser")

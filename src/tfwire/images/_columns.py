@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from tfwire._base.arguments import choice, integer, wrong_type
+from tfwire._base.arguments import as_device, choice, integer, wrong_type
 from tfwire._base.errors import ParseError
 from tfwire._base.parallel_map import ParallelMap
 from tfwire._base.strings import as_buffer
@@ -55,6 +55,7 @@ def check_options(size: Any, channels: Any, library: Any, device: Any) -> Size:
 
     Raises:
         ImportError: A library is missing.
+        TypeError: An option is of a wrong type.
         ValueError: An option makes no sense, or the device is not there.
     """
     wanted = size_of(size)
@@ -66,21 +67,39 @@ def check_options(size: Any, channels: Any, library: Any, device: Any) -> Size:
         found = repr(device) if isinstance(device, str) else type(device).__name__
         raise ValueError(f"device must be None with library='pillow', found {shorten(found)}")
     if device is not None:
-        torchvision().check_device(device)
+        torchvision()
+        as_device(device)
     elif library == "torchvision":
         torchvision()
     return wanted
 
 
 def column_of(contents: Any) -> tuple[list[Any], tuple[int, ...]] | None:
-    """The images of a column, without a copy, and its shape; None: it is one image."""
+    """The images of a column, without a copy, and its shape; None: it is one image.
+
+    Raises:
+        TypeError: It holds no strings, or may have lost the ends of some.
+    """
     if hasattr(contents, "numpy"):
         contents = contents.numpy()
     if hasattr(contents, "offsets") and hasattr(contents, "data"):
         memory = memoryview(contents.data)
         return [memory[a:b] for a, b in pairwise(contents.offsets.tolist())], contents.shape
-    if isinstance(contents, np.ndarray) and contents.dtype.kind in "OS" and contents.ndim:
+    if isinstance(contents, np.ndarray) and contents.dtype == object and contents.ndim:
         return contents.ravel().tolist(), contents.shape
+    is_array = isinstance(contents, np.ndarray) and contents.dtype != object
+    if is_array and (contents.dtype, contents.ndim) != (np.uint8, 1):
+        if contents.dtype.kind != "S":
+            raise TypeError(f"contents holds {contents.dtype.name}, not strings")
+        raise TypeError(
+            f"contents has dtype {contents.dtype.str!r}, which drops zero bytes at the ends of "
+            "images; give an array of dtype object"
+        )
+    if hasattr(contents, "dense_shape") or hasattr(contents, "row_splits"):
+        raise TypeError(
+            f"contents must be bytes-like, found {type(contents).__name__}; parse one image of "
+            "each record as FixedLenFeature([], string), and leave out those without by filter"
+        )
     if isinstance(contents, (list, tuple)) and not hasattr(contents, "_fields"):
         return list(contents), (len(contents),)
     return None
@@ -122,7 +141,8 @@ def torchvision() -> Any:
         from tfwire.images import _torchvision
     except (ImportError, RuntimeError) as error:  # the latter from one built for another torch
         raise ImportError(
-            "library='torchvision' and device need torch and a torchvision that fits it"
+            "library='torchvision' and device need torch and a torchvision that fits it; "
+            "pip install torchvision"
         ) from error
     return _torchvision
 

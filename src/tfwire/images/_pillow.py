@@ -75,7 +75,10 @@ def decode_with(
     check_channels(channels)
     contents = as_message(contents, "contents")
     if not contents:
-        raise ValueError("0 bytes are not an image")
+        raise ValueError(
+            "0 bytes are not an image: it is empty, as of a record without one; leave such records "
+            "out by filter"
+        )
     try:
         with _no_warning_of_size(_num_pixels(contents)):
             image = Image.open(io.BytesIO(contents))

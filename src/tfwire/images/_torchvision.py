@@ -22,19 +22,6 @@ _END_OF_JPEG = b"\xff\xd9"
 _REFUSALS = (RuntimeError, DeprecationWarning)
 
 
-def check_device(device: Any) -> None:
-    """
-    Raises:
-        ValueError: It is no device of torch, or not there.
-    """
-    try:
-        kind = torch.device(device).type
-    except (RuntimeError, TypeError) as error:
-        raise ValueError(f"device must be one of torch's, found {device!r}") from error
-    if kind == "cuda" and not torch.cuda.is_available():
-        raise ValueError(f"device {device!r} is not there: torch finds no CUDA")
-
-
 def by_torchvision(content: Any, channels: int, size: Size) -> Array:
     """An image decoded on the CPU; what torchvision does not decode as Pillow does, by Pillow."""
     if channels not in _MODES or not is_usual_jpeg(content):

@@ -17,32 +17,6 @@ from tfwire.torch._worker_batches import tensors_of, with_tensors
 _SMALLEST_BLOCK = 1 << 16
 
 
-def as_device(device: Any) -> torch.device | None:
-    """The device of an argument; without a number, the current one of its kind is asked for later.
-
-    Raises:
-        TypeError: It is no device.
-        ValueError: There is no such device, or it is neither the CPU nor of CUDA.
-    """
-    if device is None:
-        return None
-    if isinstance(device, bool) or not isinstance(device, (str, int, torch.device)):
-        raise TypeError(f"device must be a torch.device, str or int, got {type(device).__name__}")
-    try:
-        found = torch.device("cuda", device) if isinstance(device, int) else torch.device(device)
-    except RuntimeError as error:
-        raise ValueError(f"device={device!r} is no device: {error}") from None
-    if found.type not in ("cpu", "cuda"):
-        raise ValueError(f"device must be of type 'cpu' or 'cuda', got {device!r}")
-    if found.type == "cuda":
-        count = torch.cuda.device_count() if torch.cuda.is_available() else 0
-        if not count:
-            raise ValueError(f"device={device!r}: torch finds no device of CUDA")
-        if found.index is not None and not 0 <= found.index < count:
-            raise ValueError(f"device={device!r}: torch finds {count} device(s) of CUDA")
-    return found
-
-
 def plain_block(size: int) -> torch.Tensor:
     """Memory that is new as long as a tensor of it lives."""
     return torch.empty(size, dtype=torch.uint8)

@@ -9,10 +9,10 @@ from typing import TYPE_CHECKING, Any
 import torch
 from torch.utils import data
 
-from tfwire._interface.messages import check_callable, integer
+from tfwire._interface.messages import as_device, check_callable, integer
 from tfwire._interface.pipelines import Workers
 from tfwire.torch._blocks import Packing
-from tfwire.torch._devices import CopyStream, OnCpu, OnCuda, as_device
+from tfwire.torch._devices import CopyStream, OnCpu, OnCuda
 from tfwire.torch._drawing import Drawing, ForBatch, Position, checked_state, new_state
 from tfwire.torch._worker_batches import Items, collate
 

@@ -142,6 +142,18 @@ static void test_structs_that_lie_are_refused(void) {
     }
 }
 
+static void test_one_struct_may_have_too_many_fields(void) {
+    table of;
+    imported t;
+    make(&of, NULL);
+    of.columns[0] = &of.types[2];
+    of.types[0].n_children = of.arrays[0].n_children = 1;
+    of.types[2].n_children = (1 << 20) + 1;
+    CHECK_EQ(TFW_E_ARGUMENT, import(&t, &of, true, 1 << 20));
+    CHECK(strstr(t.error.text, "an impossible number of columns") != NULL);
+    tfw_import_free(t.import);
+}
+
 static void test_no_memory_at_any_place(void) {
     static const uint8_t but_third = 0xfb;
     int status = TFW_E_MEMORY;
@@ -162,6 +174,7 @@ int main(void) {
     RUN(test_null_in_a_struct_hides_its_fields);
     RUN(test_structs_are_refused_unless_their_fields_are_asked_for);
     RUN(test_structs_that_lie_are_refused);
+    RUN(test_one_struct_may_have_too_many_fields);
     RUN(test_no_memory_at_any_place);
     return check_report("structs in tables");
 }

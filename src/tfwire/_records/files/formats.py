@@ -154,9 +154,12 @@ def _text(head: bytes) -> Format | None:
 def _message(head: bytes) -> Format | None:
     """A message that was written as it is, or several after their lengths."""
     if _is_example(head):
+        kind, decode = "an Example or SequenceExample", "decode_example"
+        if head[:2] == b"\n\0" or head[0] == 0x12 or _has_lists(head):
+            kind, decode = "a SequenceExample", "decode_sequence_example"
         return Format(
-            "a bare message, an Example or SequenceExample without a record around it",
-            "decode_example(bytes) decodes the file's bytes, and TFRecordWriter writes a record",
+            f"a bare message, {kind} without a record around it",
+            f"{decode}(bytes) decodes the file's bytes, and TFRecordWriter writes a record",
         )
     with contextlib.suppress(ValueError):
         length, at = read_varint(head, 0)
@@ -166,6 +169,12 @@ def _message(head: bytes) -> Format | None:
                 "read each length, a varint, and the message, and write it with TFRecordWriter",
             )
     return None
+
+
+def _has_lists(head: bytes) -> bool:
+    """Whether feature lists follow the features that bytes begin with, as far as these go."""
+    size, at = read_varint(head, 1)
+    return head[at + size : at + size + 1] == b"\x12"
 
 
 def _is_example(head: bytes) -> bool:
