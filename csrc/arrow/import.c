@@ -370,6 +370,19 @@ static int import_records(tfw_import *import, size_t room, uint64_t *out_records
     return status;
 }
 
+/* Fields of structs are columns for who has asked for their levels alone; also of no rows. */
+static int check_structs(const tfw_import *import, tfw_error *error) {
+    for (size_t i = 0; i < import->count; i++) {
+        if (import->columns[i].fields != 0 &&
+            (import->levels == NULL || import->levels[i] == NULL)) {
+            const int status = tfwi_fail(error, TFW_E_UNSUPPORTED, TFWI_A_STRUCT);
+            TFWI_SET(error, feature, (int32_t)i);
+            return status;
+        }
+    }
+    return TFW_OK;
+}
+
 int tfw_import_next(tfw_import *import, size_t room, const tfw_input **out_inputs,
                     uint64_t *out_records, tfw_error *error) {
     *out_inputs = import->inputs;
@@ -377,7 +390,7 @@ int tfw_import_next(tfw_import *import, size_t room, const tfw_input **out_input
     if (import->columns == NULL || import->ended) {
         return tfwi_fail(error, TFW_E_ARGUMENT, "the table has ended, or its schema is not known");
     }
-    int status = TFW_OK;
+    int status = check_structs(import, error);
     while (status == TFW_OK && import->at == (uint64_t)import->batch.length) {
         status = ask_for_batch(import, error);
         if (status == TFW_OK) {

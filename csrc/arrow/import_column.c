@@ -133,9 +133,6 @@ static void finish_import_column(const tfwi_column *c) {
 
 /* From a struct to a field. Where the struct is null, no field has an element. */
 static int enter_struct(tfwi_column *c, const struct ArrowArray *array) {
-    if (c->levels == NULL) {
-        return tfwi_fail(c->error, TFW_E_UNSUPPORTED, TFWI_A_STRUCT);
-    }
     int status = tfwi_note_nulls(c, array);
     c->cells.begin += (uint64_t)array->offset;
     if (status != TFW_OK || c->presence == NULL) {
