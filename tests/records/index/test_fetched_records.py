@@ -14,6 +14,7 @@ import tfwire as tfw
 from helpers.processes.forks import forked
 from helpers.records.indexed import other_records, touch, with_fingerprint, write
 from helpers.threads import at_once
+from tfwire._base.native import ffi
 from tfwire._records.index import fetched_records, offset_checks
 from tfwire._records.index.random_access import _open_at as open_at
 
@@ -150,12 +151,28 @@ def test_files_that_threads_open_at_the_same_time_stay_open(paths):
     assert [EXPECTED] * 2 == at_once(read, 2)
     kept = records._fetched._accesses
     assert {id(kept[number]) for number in kept} <= {id(file._access()) for file in opened}
-    assert all(kept[number]._source.fd == records._fetched._native[number].fd for number in kept)
+    assert all(
+        kept[number]._source.fd == records._fetched._opened.native[number].fd for number in kept
+    )
     opened.clear()
     with contextlib.ExitStack() as others:  # which take numbers that are free
         for _ in range(20):
             others.enter_context(open(paths[1], "rb"))
         assert EXPECTED == records[:]
+
+
+def test_a_file_that_is_opened_changes_nothing_that_another_thread_reads(paths):
+    records = tfw.TFRecordFiles(paths, num_threads=2)
+    fetched, lists = records._fetched, [list(range(500)), list(range(700, 1000)), [*range(1010)]]
+    for numbers in lists:
+        before = fetched._opened
+        state = bytes(ffi.buffer(before.native)), before.is_open.tolist()
+        for chosen in lists:  # of what was replaced by another thread, too
+            assert [EXPECTED[i] for i in chosen] == records[chosen]
+            fetched._opened = before
+        assert [EXPECTED[i] for i in numbers] == records[numbers]
+        assert fetched._opened is not before
+        assert state == (bytes(ffi.buffer(before.native)), before.is_open.tolist())
 
 
 @THREADS

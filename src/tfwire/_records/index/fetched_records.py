@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import suppress
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -137,6 +137,22 @@ def ends_by_size(sizes: Array) -> list[int]:
     return ends
 
 
+class _Opened(NamedTuple):
+    """The files that are open. Threads read it: it never changes.
+
+    Attributes:
+        native: ``tfw_indexed_file[]``, of others their counts alone.
+        is_open: Which of them are.
+        longest: Of their records, in bytes.
+        fetched: Reads them.
+    """
+
+    native: Any
+    is_open: Array
+    longest: int
+    fetched: FetchedRecords
+
+
 class FetchedFiles:
     """Reads records of many plain files, which it opens when a record of them is asked for.
 
@@ -152,16 +168,15 @@ class FetchedFiles:
         self._ends = np.cumsum(counts, dtype=np.int64)
         self._begins = self._ends - counts
         self._checked = self._begins.copy()  # up to where records of each file have their numbers
-        self._is_open = np.zeros(len(counts), bool)
         self._accesses: dict[int, Any] = {}  # which stay: their numbers are in pipelines
-        self._longest = 0  # record of the files that are open
-        self._native = ffi.new("tfw_indexed_file[]", len(counts))
+        native = ffi.new("tfw_indexed_file[]", len(counts))
         for number, count in enumerate(counts):
-            self._native[number].count = count
-        self._fetched = self._new()
+            native[number].count = count
+        self._opened = self._new(native, np.zeros(len(counts), bool), 0)
 
-    def _new(self) -> FetchedRecords:
-        return FetchedRecords(self._native, (self._native, self._accesses), self._num_threads)
+    def _new(self, native: Any, is_open: Array, longest: int) -> _Opened:
+        fetched = FetchedRecords(native, (native, self._accesses), self._num_threads)
+        return _Opened(native, is_open, longest, fetched)
 
     def pieces(self, numbers: Array, open_file: Callable[[int], Any]) -> Iterator[list[bytes]]:
         """Records in order, in pieces; up to a piece with one that is not as it should be.
@@ -171,29 +186,39 @@ class FetchedFiles:
             open_file: Gives access to a file by its number: a FileAccess.
         """
         files = np.searchsorted(self._ends, numbers, "right")
-        if not self._is_open[files].all() and not self._open(np.unique(files), open_file):
-            return
-        ends = self._order_ends(files, numbers)
+        opened = self._opened
+        if not opened.is_open[files].all():
+            found = self._open(opened, np.unique(files), open_file)
+            if found is None:
+                return
+            opened = found
+        ends = self._order_ends(opened.longest, files, numbers)
         done = 0
-        for records in self._fetched.pieces(numbers, ends):
+        for records in opened.fetched.pieces(numbers, ends):
             part = slice(done, done := done + len(records))
             self._check(files[part], numbers[part])
             yield records
 
-    def _open(self, files: Array, open_file: Callable[[int], Any]) -> bool:
-        """Opens files. False: somebody has given one another index."""
-        for number in files[~self._is_open[files]].tolist():
+    def _open(
+        self, before: _Opened, files: Array, open_file: Callable[[int], Any]
+    ) -> _Opened | None:
+        """Opens files, beside those before. None: somebody has given one another index."""
+        native = ffi.new("tfw_indexed_file[]", len(before.native))
+        ffi.memmove(native, before.native, ffi.sizeof(native))
+        is_open, longest = before.is_open.copy(), before.longest
+        for number in files[~is_open[files]].tolist():
             # Another thread may open it, too: the first one counts, and stays open.
             access = self._accesses.setdefault(number, open_file(number))
-            if access.native.count != self._native[number].count:
-                return False
-            self._native[number] = access.native
-            self._longest = max(self._longest, access.longest())
+            if access.native.count != native[number].count:
+                return None
+            native[number] = access.native
+            longest = max(longest, access.longest())
             self._checked[number] = self._begins[number] + access.num_checked
-        # Other threads may read. Those that see a file as open find pipelines that know it.
-        self._fetched = self._new()
-        self._is_open[files] = True
-        return True
+        is_open[files] = True
+        # Of two threads that open files, one may replace what the other has opened: then that is
+        # looked for again.
+        opened = self._opened = self._new(native, is_open, longest)
+        return opened
 
     def _check(self, files: Array, numbers: Array) -> None:
         """Refuses records that were read if they have other numbers than the index says."""
@@ -203,11 +228,11 @@ class FetchedFiles:
             access.check_read(int(numbers[files == file].max()) - begin)
             self._checked[file] = begin + access.num_checked
 
-    def _order_ends(self, files: Array, numbers: Array) -> list[int]:
+    def _order_ends(self, longest: int, files: Array, numbers: Array) -> list[int]:
         """Where the orders of these records end; none if one thread had better read each alone."""
         count = len(numbers)
         each = max(1, min(FETCH_RECORDS, _FETCH_BYTES // self._mean))
-        if each * self._longest > _KEPT_BYTES:  # they may be much longer than the mean
+        if each * longest > _KEPT_BYTES:  # they may be much longer than the mean
             sizes = np.empty(count, np.int64)
             for file in np.unique(files).tolist():
                 chosen = files == file
