@@ -32,3 +32,28 @@ def files(tmp_path_factory: pytest.TempPathFactory) -> list[str]:
         with tfw.TFRecordWriter(paths[-1]) as writer:
             writer.write_columns(columns(ids))
     return paths
+
+
+@pytest.fixture(scope="session")
+def mixed(tmp_path_factory: pytest.TempPathFactory) -> str:
+    """200 records with features of every kind, some of which have default values."""
+    rng, path = np.random.default_rng(1), str(tmp_path_factory.mktemp("mixed") / "data")
+    rows = []
+    for number in range(200):
+        some = list(range(number % 4))
+        rows.append(
+            {
+                "n": number,
+                "x": [number, 0.5, -1.0],
+                "s": b"s" * (number % 5),
+                "var": some,
+                "var2": some,
+                "row": some,
+                "rag": [float(i) for i in some],
+                "words": [b"w"] * len(some),
+                "tags": [rng.bytes(i) for i in some],
+                **({"m": [number] * 4, "two": [b"a", b"bc"]} if number % 3 else {}),
+            }
+        )
+    tfw.write_records(path, rows)
+    return path

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 import torch
 from hypothesis import HealthCheck, given, settings, strategies as st
-from sample import COUNT, SPEC, columns
+from sample import COUNT, FEATURES, SPEC, columns
 from test_torch_batches import plain
 
 import tfwire as tfw
@@ -83,44 +83,6 @@ def test_a_layout_gives_each_tensor_its_own_aligned_place(wanted):
 
 
 # ---- The same batches ---------------------------------------------------------------------------
-
-FEATURES = {
-    "n": tfw.FixedLenFeature([], tfw.int64),
-    "x": tfw.FixedLenFeature([3], tfw.float32),
-    "m": tfw.FixedLenFeature([2, 2], tfw.int64, [[1, 2], [3, 4]]),
-    "s": tfw.FixedLenFeature([], tfw.string),
-    "two": tfw.FixedLenFeature([2], tfw.string, [b"", b"default"]),
-    "row": tfw.FixedLenSequenceFeature([], tfw.int64, True),
-    "var": tfw.VarLenFeature(tfw.int64),
-    "words": tfw.VarLenFeature(tfw.string),
-    "rag": tfw.RaggedFeature(tfw.float32),
-    "tags": tfw.RaggedFeature(tfw.string),
-    "sp": tfw.SparseFeature("var", "var2", tfw.int64, 100),
-}
-
-
-@pytest.fixture(scope="module")
-def mixed(tmp_path_factory):
-    rng, path = np.random.default_rng(1), str(tmp_path_factory.mktemp("mixed") / "data")
-    rows = []
-    for number in range(200):
-        some = list(range(number % 4))
-        rows.append(
-            {
-                "n": number,
-                "x": [number, 0.5, -1.0],
-                "s": b"s" * (number % 5),
-                "var": some,
-                "var2": some,
-                "row": some,
-                "rag": [float(i) for i in some],
-                "words": [b"w"] * len(some),
-                "tags": [rng.bytes(i) for i in some],
-                **({"m": [number] * 4, "two": [b"a", b"bc"]} if number % 3 else {}),
-            }
-        )
-    tfw.write_records(path, rows)
-    return path
 
 
 @given(

@@ -7,9 +7,9 @@ import threading
 
 import pytest
 import torch
-from sample import COUNT, SPEC
+from sample import COUNT, FEATURES, SPEC
 from test_torch_batches import plain
-from test_torch_blocks import THREADS, mixed, stream, tensors  # noqa: F401
+from test_torch_blocks import THREADS, stream, tensors
 
 import tfwire as tfw
 from tfwire._interface.messages import as_device
@@ -164,9 +164,7 @@ def test_batches_arrive_whole(files, cuda, threads, kind):
     assert len(cuda.pinned) <= threads + 2
 
 
-def test_all_kinds_of_features_arrive(mixed, cuda):  # noqa: F811
-    from test_torch_blocks import FEATURES
-
+def test_all_kinds_of_features_arrive(mixed, cuda):
     for form in ({"strings": "tensor"}, {"nested": True}):
         expected = list(ThreadLoader(stream(mixed, FEATURES, 30, **form), None))
         found = list(ThreadLoader(stream(mixed, FEATURES, 30, **form), None, device=1))
