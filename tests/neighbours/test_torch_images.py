@@ -47,13 +47,14 @@ class Fake:
         calls: For every call its images, mode and device.
         fails: Whether a device refuses.
         events: What was recorded and waited for.
+        current: The number of the current device.
     """
 
     class ImageReadMode:
         UNCHANGED, GRAY, RGB = range(3)
 
     def __init__(self):
-        self.calls, self.fails, self.events = [], False, []
+        self.calls, self.fails, self.events, self.current = [], False, [], 0
 
     def new_event(self, blocking):
         assert blocking
@@ -93,7 +94,8 @@ def fake(monkeypatch):
     monkeypatch.setattr(torch.cuda, "is_available", lambda: True)
     monkeypatch.setattr(torch.cuda, "current_stream", lambda device: ("stream of", device.type))
     monkeypatch.setattr(torch.cuda, "Event", found.new_event)
-    monkeypatch.setattr(torch.cuda, "device_count", lambda: 1)
+    monkeypatch.setattr(torch.cuda, "device_count", lambda: 2)
+    monkeypatch.setattr(torch.cuda, "current_device", lambda: found.current)
     monkeypatch.setattr(torch.Tensor, "to", _to)
     _columns.fastest_library.cache_clear()
     yield found
@@ -109,7 +111,8 @@ _real_to = torch.Tensor.to
 
 def _to(tensor, *words, **options):
     """Tensors stay: there is no device."""
-    return tensor if "cuda" in words else _real_to(tensor, *words, **options)
+    is_cuda = any(getattr(word, "type", word) == "cuda" for word in words)
+    return tensor if is_cuda else _real_to(tensor, *words, **options)
 
 
 def column(stored):
@@ -201,7 +204,7 @@ def test_devices_are_checked(fake, monkeypatch):
     with pytest.raises(ValueError, match="device='nonsense' is no device"):
         decode(JPEGS, device="nonsense")
     for device in ("cuda:99", "meta", "mps"):
-        with pytest.raises(ValueError, match=r"finds 1 device|must be of type 'cpu' or"):
+        with pytest.raises(ValueError, match=r"finds 2 device|must be of type 'cpu' or"):
             decode(JPEGS, device=device)
     monkeypatch.setattr(torch.cuda, "is_available", lambda: False)
     for call in (decode, lambda stored, **how: tfw.Dataset.range(1).decode_images({}, **how)):
@@ -234,6 +237,14 @@ def test_pipelines_give_tensors(fake, dataset, device):
         assert np.abs(found.numpy().astype(int) - expected).max() <= 1
     in_one_call = [len(data) for data, *_ in fake.calls if isinstance(data, list)]
     assert in_one_call == ([4, 4, 4] * 2 if device else [])
+
+
+def test_threads_decode_on_the_device_that_was_current(fake, dataset):
+    fake.current = 1
+    pixels = dataset.decode_images({"x": "image"}, size=8, num_threads=2, device="cuda")
+    fake.current = 0  # as it is in every new thread
+    assert len(list(pixels)) == len(fake.calls) > 1
+    assert {torch.device("cuda:1")} == {device for *_, device in fake.calls}
 
 
 def test_single_elements_go_to_torchvision_too(fake, dataset):

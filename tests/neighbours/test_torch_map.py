@@ -5,7 +5,8 @@ from typing import Any, NamedTuple
 import numpy as np
 import pytest
 import torch
-from sample import COUNT, SPEC, columns
+from sample import COUNT, FEATURES, SPEC, columns
+from test_torch_batches import plain
 from torch.utils.data import DataLoader, DistributedSampler
 
 import tfwire as tfw
@@ -149,6 +150,34 @@ def test_items_are_transformed_and_then_collated(files, workers):
         assert torch.equal(batch["id"] * 2.0, batch["double"][:, 0])
     assert [2, 0] == dataset[[2, 0]]["id"].tolist()
     assert [4, 6] == dataset[4:8:2]["id"].tolist()
+
+
+FORMS = [{}, {"nested": True}, {"strings": "tensor"}]
+
+
+@pytest.mark.parametrize("form", FORMS, ids=str)
+def test_a_dict_with_tensors_of_the_item_keeps_its_rows(mixed, form):
+    spec = {key: FEATURES[key] for key in ("n", "rag", "tags", "words")}
+    expected = TFRecordMapDataset(mixed, spec, transform=lambda item: item, **form)
+    added = TFRecordMapDataset(mixed, spec, transform=lambda i: {**i, "y": 2 * i["n"]}, **form)
+    for loader in (DataLoader, ThreadLoader):
+        for whole, batch in zip(loader(expected, 30), loader(added, 30), strict=True):
+            assert torch.equal(2 * batch["n"], batch.pop("y"))
+            assert plain(whole) == plain(batch)
+    joined = next(iter(DataLoader(torch.utils.data.ConcatDataset([added]), 30)))
+    assert "y" in joined
+
+
+def test_rows_that_a_transform_changes_are_stacked(mixed):
+    def padded(item, length=3):
+        return {**item, "rag": torch.nn.functional.pad(item["rag"], (0, length - len(item["rag"])))}
+
+    spec = {"rag": FEATURES["rag"]}
+    batch = next(iter(DataLoader(TFRecordMapDataset(mixed, spec, transform=padded), 9)))
+    assert (9, 3) == batch["rag"].shape
+    changed = TFRecordMapDataset(mixed, spec, transform=lambda item: {"rag": item["rag"] + 1})
+    with pytest.raises(ValueError, match="rag: the items of a batch differ"):
+        next(iter(DataLoader(changed, 9)))
 
 
 def test_records_are_transformed(files):

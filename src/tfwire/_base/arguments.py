@@ -213,7 +213,7 @@ def size_in_bytes(name: str, value: int | str) -> int:
 
 
 def as_device(device: Any) -> Any:
-    """The torch.device of an argument; one without a number is the current one of its kind.
+    """The torch.device of an argument, with a number only if that has one.
 
     Raises:
         TypeError: It is no device.
@@ -237,4 +237,14 @@ def as_device(device: Any) -> Any:
             raise ValueError(f"device={device!r}: torch finds no device of CUDA")
         if found.index is not None and not 0 <= found.index < count:
             raise ValueError(f"device={device!r}: torch finds {count} device(s) of CUDA")
+    return found
+
+
+def numbered_device(device: Any) -> Any:
+    """As ``as_device``, but "cuda" is the current device of this thread, with its number."""
+    import torch
+
+    found = as_device(device)
+    if found is not None and found.type == "cuda" and found.index is None:
+        return torch.device("cuda", torch.cuda.current_device())
     return found

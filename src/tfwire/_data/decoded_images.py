@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from tfwire import images
-from tfwire._base.arguments import check_type
+from tfwire._base.arguments import check_type, numbered_device
 from tfwire._base.errors import ParseError
 from tfwire._base.text import shorten
 from tfwire._data.prefetch import MapAhead
@@ -31,6 +31,8 @@ class ImageDecoder:
     ) -> None:
         self.names = dict(names)
         self.options = {**options, "size": images.check_options(**options)}
+        if options["device"] is not None:  # threads have a current device of their own
+            self.options["device"] = numbered_device(options["device"])
         self._restore = restore
 
     def __call__(self, element: Any) -> dict[Any, Any]:

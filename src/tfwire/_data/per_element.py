@@ -152,7 +152,8 @@ class PerElement(Regrouping[Element]):
             num_threads: How many threads decode, an element each, ahead of time; 1: that which asks
                 for elements. Only the speed depends on it. The adapters of :mod:`tfwire.torch` use
                 as many as they are told to parse with, if these are more.
-            library, device: As for :func:`tfwire.images.decode` of a column.
+            library, device: As for :func:`tfwire.images.decode` of a column. "cuda" is the device
+                that is current now.
 
         Raises:
             ImportError: Pillow is not installed (``pip install 'tfwire[images]'``), or torchvision,

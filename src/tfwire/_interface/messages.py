@@ -2,7 +2,7 @@
 
 * Checks, which return the argument as a plain value: ``boolean``, ``choice``, ``integer``,
   ``as_index`` (an integer without a name), ``size_in_bytes``, ``column_names`` of a list of names;
-  and ``check_callable``; ``as_device`` of torch.
+  and ``check_callable``; ``as_device`` and ``numbered_device`` of torch.
 * Text for terminals, logs and pages: ``printable`` escapes what a terminal would obey, ``shorten``
   leaves out the middle; ``show_key``, ``show_path`` and ``quoted`` show a key, a path and a repr.
   ``column_name`` is a key as tables have it, ``plural`` a number with its noun, ``parser_said`` why
@@ -20,6 +20,7 @@ from tfwire._base.arguments import (
     choice as choice,
     column_names as column_names,
     integer as integer,
+    numbered_device as numbered_device,
     size_in_bytes as size_in_bytes,
 )
 from tfwire._base.errors import (

@@ -236,7 +236,8 @@ class TFRecordMapDataset(data.Dataset):
             the files; compressed ones should have indexes with seek points then, as for
             :class:`tfwire.TFRecordFile`, and small records better be in plain files.
         transform: A function of every item: bytes, or a dict of tensors. Batches are collated of
-            what it returns.
+            what it returns. Rows of RaggedFeatures stay rows where it returns the item, changed or
+            not, or a dict with the same tensors.
         seed: ``transform`` gets a ``numpy.random.Generator`` as a second argument, for random
             augmentation. Its numbers depend on the seed, the epoch of :meth:`set_epoch` and the
             number of the record alone, not on samplers, workers and threads.
@@ -404,9 +405,17 @@ class _Transform:
         self.epoch = torch.zeros(1, dtype=torch.int64).share_memory_()
 
     def __call__(self, item: Any, number: int) -> Any:
-        if self._seed is None:
-            return self._function(item)
-        return self._function(item, generator(as_key(self._seed, int(self.epoch), number)))
+        words: tuple[Any, ...] = ()
+        if self._seed is not None:
+            words = (generator(as_key(self._seed, int(self.epoch), number)),)
+        found = self._function(item, *words)
+        if type(found) is not dict or not isinstance(item, Item):
+            return found
+        # A dict like {**item, "y": y}: rows that are the item's stay rows of a RaggedTensor.
+        new = Item(found)
+        new.ragged = frozenset(key for key in item.ragged & found.keys() if found[key] is item[key])
+        new.nested = item.nested
+        return new
 
 
 class _Chosen(Items):

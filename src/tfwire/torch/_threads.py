@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 import torch
 from torch.utils import data
 
-from tfwire._interface.messages import as_device, check_callable, integer
+from tfwire._interface.messages import as_device, check_callable, integer, numbered_device
 from tfwire._interface.pipelines import Workers
 from tfwire.torch._blocks import Packing
 from tfwire.torch._devices import CopyStream, OnCpu, OnCuda
@@ -89,7 +89,7 @@ class ThreadLoader(data.DataLoader):
         self._ahead = self.num_threads * integer("prefetch_factor", prefetch_factor, 1)
         self._state = new_state()  # where the next pass begins
         self._position: Position | None = None  # of the last one
-        self._copies: dict[int, CopyStream] = {}  # by the number of the device
+        self._copies: dict[torch.device, CopyStream] = {}
         super().__init__(
             dataset,
             batch_size,
@@ -233,7 +233,7 @@ def _place_of(loader: ThreadLoader) -> OnCpu | OnCuda | None:
     packing = Packing(loader.collate_fn)
     if device is None or device.type == "cpu":
         return OnCpu(packing, pins, loader.device_fn)
-    number = torch.cuda.current_device() if device.index is None else device.index
-    if number not in loader._copies:
-        loader._copies[number] = CopyStream(torch.device("cuda", number), loader.num_threads)
-    return OnCuda(loader._copies[number], packing, loader.device_fn)
+    device = numbered_device(device)
+    if device not in loader._copies:
+        loader._copies[device] = CopyStream(device, loader.num_threads)
+    return OnCuda(loader._copies[device], packing, loader.device_fn)
