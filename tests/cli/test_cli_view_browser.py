@@ -20,8 +20,10 @@ pytestmark = [
     pytest.mark.filterwarnings("ignore::tfwire.TfwireWarning"),
 ]
 
-LOADED = "[...document.images].filter(i => i.offsetParent && i.complete && i.naturalWidth).length"
-SHOWN = "[...document.images].filter(i => i.offsetParent).length"
+LOADED = (
+    "[...document.images].filter(i => i.checkVisibility() && i.complete && i.naturalWidth).length"
+)
+SHOWN = "[...document.images].filter(i => i.checkVisibility()).length"
 FITS = "document.documentElement.scrollWidth <= innerWidth"
 ON = "[...document.querySelectorAll('.records tbody tr')].findIndex(r => r.matches('.on'))"
 
@@ -94,7 +96,7 @@ def test_a_film_shows_the_frame_of_its_slider(photos, serve, browser):
         browser.press("ArrowRight")
     browser.until(f"{SHOWN} === 1 && {LOADED} === 1")
     assert "4 of 5" == browser.value("document.querySelector('output').textContent")
-    assert "value=3" in browser.value("[...document.images].find(i => i.offsetParent).src")
+    assert "value=3" in browser.value("[...document.images].find(i => i.checkVisibility()).src")
 
 
 @pytest.mark.parametrize("width", [1200, 390])

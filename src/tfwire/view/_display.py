@@ -20,6 +20,7 @@ from tfwire import (
 )
 from tfwire._interface.messages import integer, plural
 from tfwire.view._budget import Budget
+from tfwire.view._cells import first_values
 from tfwire.view._html import (
     Html,
     bytes_text,
@@ -67,8 +68,8 @@ def as_html(value: object, max_rows: int = 20) -> str:
         OSError: A record cannot be read. Of one that is damaged, the table says so.
 
     Example:
-        >>> as_html({"label": np.array([3, 4])})[:31]
-        '<div><table><thead><tr><th></th'
+        >>> as_html({"label": np.array([3, 4])})[:19]
+        '<div><table><thead>'
     """
     max_rows = integer("max_rows", max_rows, 0)
     return str(element("div", _shown(value, max_rows, Budget.of_cell())))
@@ -147,8 +148,12 @@ def _cells(record: Record, names: Sequence[FeatureName], budget: Budget) -> list
         row.append(join("not an Example: ", bytes_text(record.payload)))
     for name in names:
         steps = record.steps(name)
-        value = steps if steps is None or name.is_list else steps[0]
-        row.append("" if value is None else [_feature(value, budget), not_read(record, name)])
+        if steps is None:
+            row.append("")
+        elif len(steps) == 1 and len(steps[0]):
+            row.append([_feature(steps[0], budget), not_read(record, name)])
+        else:
+            row.append([first_values(record, name, steps), not_read(record, name)])
     return row
 
 

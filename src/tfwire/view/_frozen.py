@@ -9,6 +9,7 @@ from typing import NamedTuple
 from tfwire import RecordPosition, SkippedRegion, SkippedRegions
 from tfwire._interface.messages import plural
 from tfwire.view._budget import Allowance, Budget
+from tfwire.view._grid import has_pictures, record_grid
 from tfwire.view._html import Html, element, facts, join, shown_text
 from tfwire.view._media import data_uri
 from tfwire.view._page import document, feature_summary, key_help, record_table, record_view
@@ -195,6 +196,10 @@ def _file_part(sample: _Sample, pictures: _Embedded, corners: tuple[str, ...]) -
             shown.add(record.number)
     with html.keeping(0.25):
         table, num_rows = record_table(records, look)
+    if has_pictures(records):
+        with html.keeping(0.25):
+            grid, _ = record_grid(records[:num_rows], look)
+        table = join(table, element("details", element("summary", "grid of pictures"), grid))
     notes = []
     if num_rows < len(records):
         notes.append(f"{plural(len(records) - num_rows, 'more record')} not shown")

@@ -23,11 +23,12 @@ _MOST_VALUES = 8
 _VALUES_OF_ROW = 4  # within a cell
 _PREVIEW_BYTES = 24
 _THUMBNAIL = 128  # pixels
+_TINY = 64  # pixels: shown enlarged
 _AROUND_PICTURE = 160  # characters of HTML
 
 
 _SPECIAL = re.compile("[&<>\"']")
-_WITHOUT_END = {"br", "img", "input", "meta"}  # elements that have no end
+_WITHOUT_END = {"br", "img", "input", "link", "meta"}  # elements that have no end
 
 
 class Html(str):
@@ -184,7 +185,8 @@ def image(media: Media, source: Mapping[str, str], boxes: object = "", most: int
         return element("audio", controls=True, preload="none", **source)
     scale = min(1, most / max(media.width, media.height)) if most else 1
     width, height = (max(1, round(side * scale)) for side in (media.width, media.height))
-    size = {"width": width, "height": height}
+    size: dict[str, object] = {"width": width, "height": height}
+    size |= {"class_": "tiny"} if max(media.width, media.height) <= _TINY else {}
     picture = element("img", loading="lazy", alt=media.title, **size, **source)
     return element("span", picture, boxes, class_="p")
 
@@ -225,7 +227,7 @@ def html_table(
     titles: Sequence[object], rows: Sequence[Html], caption: object = "", class_: str | None = None
 ) -> Html:
     """A table of rows."""
-    head = element("thead", element("tr", [element("th", title) for title in titles]))
+    head = element("thead", element("tr", [element("th", title, scope="col") for title in titles]))
     note = element("caption", caption) if caption else ""
     return element("table", note, head, element("tbody", Html("".join(rows))), class_=class_)
 

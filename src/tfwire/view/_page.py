@@ -7,11 +7,14 @@ import hashlib
 from collections.abc import Sequence
 from functools import partial
 from importlib.resources import files
-from typing import Any
+from urllib.parse import quote
 
 from tfwire import InferredSchema
 from tfwire._interface.messages import plural
 from tfwire.view._budget import Allowance
+from tfwire.view._cells import all_values, cell_of_feature, count_of
+from tfwire.view._episode import episode, film
+from tfwire.view._heads import column_head
 from tfwire.view._html import (
     NOTHING,
     Html,
@@ -27,12 +30,10 @@ from tfwire.view._html import (
     small,
     title,
     too_long,
-    values_text,
 )
 from tfwire.view._media import likely_content
 from tfwire.view._pictures import (
     Look,
-    film,
     first_picture,
     picture_of_payload,
     shown,
@@ -40,10 +41,8 @@ from tfwire.view._pictures import (
 from tfwire.view._records import FeatureName, Record
 from tfwire.view._summary import FeatureSummary
 
-_COLUMNS_OF_PAGE = 16
-_WHOLE_VALUES = 100
+_COLUMNS_OF_PAGE = 48
 _DUMP_BYTES = 256
-_NUMBERS_OF_CELL = 4
 _DAMAGE = {
     "length crc": "the checksum of the length is wrong",
     "data crc": "the checksum of the payload is wrong",
@@ -53,6 +52,13 @@ _DAMAGE = {
 }
 _LINES_OF_CODE = 500
 _LONGEST_FIELD = 1000  # characters
+_ICON = element(
+    "svg",
+    element("rect", width=16, height=16, rx=3, fill="#3a7bbf"),
+    element("path", d="M3 4h10v2H3zm0 3.5h6v2H3zM3 11h8v2H3z", fill="#fff"),
+    xmlns="http://www.w3.org/2000/svg",
+    viewBox="0 0 16 16",
+)
 
 
 # ---- The document -------------------------------------------------------------------------------
@@ -81,6 +87,7 @@ def document(
         head.append(element("meta", http_equiv="refresh", content=f"0;url={then}"))
     head.append(element("meta", name="viewport", content=scale))
     head.append(element("title", shown_text(name)))
+    head.append(element("link", rel="icon", href=f"data:image/svg+xml,{quote(_ICON)}"))
     head.append(element("style", Html(_asset("page.css"))))
     parts = [element("header", header), element("main", body)]
     parts.append(element("script", Html(_asset("page.js"))))
@@ -117,7 +124,7 @@ def record_table(records: Sequence[Record], look: Look) -> tuple[Html, int]:
     """
     names = _columns(records)
     shown_names = names[:_COLUMNS_OF_PAGE]
-    titles: list[object] = ["#", "bytes", *(title(name, 40) for name in shown_names)]
+    titles: list[object] = ["#", "bytes", *([NOTHING] * len(shown_names))]
     left_out = len(names) - len(shown_names) + max((r.left_out for r in records), default=0)
     if left_out:
         titles.append(small(plural(left_out, "more feature")))
@@ -126,8 +133,18 @@ def record_table(records: Sequence[Record], look: Look) -> tuple[Html, int]:
     rows = look.budget.html.fill(
         partial(_row, record, shown_names, len(titles), look) for record in records
     )
-    table = html_table(titles, rows, class_="records")
-    return element("div", table, class_="scroll"), len(rows)
+    of_these = records[: len(rows)]
+    for i, name in enumerate(shown_names, 2):
+        titles[i] = look.budget.html.write(partial(column_head, name, of_these))
+    said = f"Kinds and histograms are of {plural(len(rows), 'record')}." if shown_names else ""
+    table = html_table(titles, rows, said, class_="records")
+    return scrolled("records", table), len(rows)
+
+
+def scrolled(name: str, table: Html, class_: str = "") -> Html:
+    """A table that is wider than the page, for keys and screen readers as well."""
+    place = {"role": "region", "aria_label": name, "tabindex": 0}
+    return element("div", table, class_=f"scroll {class_}".strip(), **place)
 
 
 def _columns(records: Sequence[Record]) -> list[FeatureName]:
@@ -147,7 +164,7 @@ def _row(record: Record, names: Sequence[FeatureName], width: int, look: Look) -
     place = [element("td", link, title=offset), element("td", f"{record.size:,}")]
     kind, text = "other", too_long(record)
     if record.is_decoded:
-        cells = [_cell(record, name, look) for name in names]
+        cells = [cell_of_feature(record, name, look) for name in names]
         cells += [NOTHING] * (width - 2 - len(cells))
         return element("tr", place, cells_of_row(cells))
     if record.kind == "damage":
@@ -172,22 +189,6 @@ def _content(record: Record, look: Look) -> Html:
     return bytes_text(record.payload) if picture is None else shown(picture, look)
 
 
-def _cell(record: Record, name: FeatureName, look: Look) -> object:
-    """What a row has room for: one picture, or the first values."""
-    steps = record.steps(name)
-    if steps is None:
-        return NOTHING
-    picture, unread = first_picture(record, name), not_read(record, name)
-    if picture is not None:
-        count = len(steps if name.is_list else steps[0])
-        more = [" ", small(f"1 of {count:,}")] if count > 1 else ""
-        return join(shown(picture, look, record), more, unread)
-    if not name.is_list:
-        return [values_text(steps[0], _NUMBERS_OF_CELL), unread]
-    first = values_text(steps[0], _NUMBERS_OF_CELL) if steps else ""
-    return join(small(plural(len(steps), "step")), " ", first, unread)
-
-
 def record_view(record: Record, look: Look) -> Html:
     """All of a record: every feature, pictures whole, films with a slider."""
     place = f"at byte {record.offset:,}"
@@ -201,40 +202,36 @@ def record_view(record: Record, look: Look) -> Html:
         picture = picture_of_payload(record)
         image = "" if picture is None else element("p", shown(picture, look))
         return join(said, image, element("p", hint), _dump(record.payload))
-    names = _columns([record])
+    steps, hidden = episode(record, look)
+    names = [name for name in _columns([record]) if name not in hidden]
+    parts = [said, steps]
+    if names:
+        parts.append(_feature_table(record, names, look, record.left_out))
+    if any(hidden.values()):
+        names = [name for name, is_listed in hidden.items() if is_listed]
+        table = _feature_table(record, names, look)
+        parts.append(element("details", element("summary", "the numbers of the steps"), table))
+    return join(*parts)
+
+
+def _feature_table(
+    record: Record, names: Sequence[FeatureName], look: Look, left_out: int = 0
+) -> Html:
     rows = look.budget.html.fill(partial(_feature_row, record, name, look) for name in names)
-    left_out = len(names) - len(rows) + record.left_out
+    left_out += len(names) - len(rows)
     if left_out:
         rows.append(row_of_cells([small(plural(left_out, "more feature")), "", ""]))
-    values = html_table(["feature", "", "values"], rows)
-    return join(said, element("div", values, class_="scroll record"))
+    return scrolled("features", html_table(["feature", "", "values"], rows), "record")
 
 
 def _feature_row(record: Record, name: FeatureName, look: Look) -> Html:
     """The row of a feature: how many values, and all of them, within reason."""
-    steps = record.steps(name) or []
-    noun = "step" if name.is_list else "value"
-    count = plural(len(steps if name.is_list else steps[0]), noun)
     if first_picture(record, name) is not None:
         values = film(record, name, look)
-    elif name.is_list:
-        values = _steps(steps, look.budget.html.detail)
     else:
-        values = values_text(steps[0], _WHOLE_VALUES)
+        values = all_values(record, name, room=look.budget.html.detail)
     key = element("b", title(name, 80))
-    return row_of_cells([key, join(count, not_read(record, name)), values])
-
-
-def _steps(steps: Sequence[Any], room: int) -> Html:
-    items: list[Html] = []
-    for values in steps[:_WHOLE_VALUES]:
-        if items and room < 0:
-            break
-        items.append(element("li", values_text(values, 40)))
-        room -= len(items[-1])
-    left = len(steps) - len(items)
-    more = small(f"and {plural(left, 'more step')}") if left else ""
-    return join(element("ol", items, start=0), more)
+    return row_of_cells([key, join(count_of(record, name), not_read(record, name)), values])
 
 
 def _dump(payload: bytes) -> Html:
@@ -253,16 +250,23 @@ def feature_summary(summary: FeatureSummary, room: Allowance) -> Html:
     """What the records of a sample hold, where the bytes are, and the specification that parses
     them, if one does."""
     titles = ["feature", "kind", "present", "values", "", "bytes"]
-    rows = room.fill(partial(row_of_cells, cells) for cells in summary.rows())
+    rows = room.fill(partial(_labelled_row, titles, cells) for cells in summary.rows())
     notes = []
     if summary.num_features > len(rows):
         notes.append(plural(summary.num_features - len(rows), "more feature"))
     if summary.num_partly:
         notes.append(f"of {plural(summary.num_partly, 'record')}, only the first values are read")
-    table = element("div", html_table(titles, rows), class_="scroll features")
+    table = scrolled("features", html_table(titles, rows), "features")
     specification = summary.specification
     code = "" if specification is None else _code(specification, room)
-    return join(table, facts("; ".join(notes)), code)
+    said = element("div", table, facts("; ".join(notes)))
+    return element("div", said, element("div", code), class_="side")
+
+
+def _labelled_row(titles: Sequence[str], cells: Sequence[object]) -> Html:
+    """A row that is read without the titles above it, on a phone."""
+    named = zip(titles, cells, strict=True)
+    return element("tr", [element("td", cell, data_label=title or None) for title, cell in named])
 
 
 def _code(specification: InferredSchema, room: Allowance) -> Html:

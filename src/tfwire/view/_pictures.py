@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import struct
 import zlib
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from itertools import chain
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -14,11 +13,13 @@ from tfwire.view._budget import Allowance, Budget
 from tfwire.view._html import Html, element, image, join, not_shown, shown_text, small
 from tfwire.view._media import PNG_MAGIC, Media, big_endian, find_media
 from tfwire.view._records import FeatureName, Record
+from tfwire.view._shapes import shape_of
 
 # Names that old and new datasets give to the sizes of raw pixels.
 _HEIGHTS = ("height", "image/height", "rows", "image_height")
 _WIDTHS = ("width", "image/width", "cols", "image_width")
 _SHORTEST_BOX = 60  # characters
+_SHORTEST_SIDE = 8  # of a picture that is stored as numbers
 _RECT = ("x", "y", "width", "height")
 _CORNERS = ("xmin", "ymin", "xmax", "ymax")
 _LABELS = ("class/text", "class/label", "label", "label/text")
@@ -35,6 +36,7 @@ class Picture(NamedTuple):
         media: What it is.
         contents: Its bytes, as the record has them.
         shape: Of pixels that are stored raw.
+        is_of_numbers: Whether each of these is a number in the record.
     """
 
     number: int
@@ -44,6 +46,7 @@ class Picture(NamedTuple):
     media: Media
     contents: bytes
     shape: tuple[int, int, int] | None = None
+    is_of_numbers: bool = False
 
     def file(self, effort: Allowance) -> bytes:
         """The bytes of a file of the type of ``media``; masks with a color per class."""
@@ -74,10 +77,10 @@ class Look(NamedTuple):
 
 def first_picture(record: Record, name: FeatureName) -> Picture | None:
     """The one that a row shows."""
-    steps = record.steps(name)
-    if not steps or not len(steps[0]):
-        return None
-    return find_picture(record, name, 0, 0)
+    for step, values in enumerate(record.steps(name) or ()):
+        if len(values):
+            return find_picture(record, name, step, 0)
+    return None
 
 
 def find_picture(record: Record, name: FeatureName, step: int, index: int) -> Picture | None:
@@ -90,6 +93,8 @@ def find_picture(record: Record, name: FeatureName, step: int, index: int) -> Pi
     if steps is None:
         raise LookupError("there is no such feature")
     contents = steps[step][index]
+    if isinstance(steps[step], np.ndarray) and not (step or index):
+        return _picture_of_numbers(record, name, steps[0])
     if not isinstance(contents, bytes):
         return None
     media, shape = find_media(contents), None
@@ -101,6 +106,23 @@ def find_picture(record: Record, name: FeatureName, step: int, index: int) -> Pi
             return None
         media = Media("image/png", shape[1], shape[0])
     return Picture(record.number, name, step, index, media, contents, shape)
+
+
+def _picture_of_numbers(record: Record, name: FeatureName, values: Any) -> Picture | None:
+    """Numbers that plainly are pixels: of such a shape, and bytes, or from 0 to 1."""
+    shape = shape_of(record, name)
+    if len(shape) == 2 and values.dtype.kind == "i":
+        shape = (*shape, 1)
+    if len(shape) != 3 or shape[2] not in _COLOR_TYPES or min(shape[:2]) < _SHORTEST_SIDE:
+        return None
+    low, high = values.min(), values.max()
+    if not 0 <= low < high <= 255:
+        return None
+    scale = 255 if high <= 1 and values.dtype.kind == "f" else 1
+    media = Media("image/png", shape[1], shape[0])
+    pixels = (values * scale).astype(np.uint8).tobytes()
+    sizes = shape[0], shape[1], shape[2]
+    return Picture(record.number, name, 0, 0, media, pixels, sizes, is_of_numbers=True)
 
 
 def picture_of_payload(record: Record) -> Picture | None:
@@ -137,58 +159,12 @@ def shown(picture: Picture, look: Look, record: Record | None = None, seen: int 
         return image(media, found)
     over, more = _boxes(record, picture, look)
     look.budget.html.spend(len(over))
-    return join(image(media, found, over), _and_more(more, "box", "boxes"))
+    return join(image(media, found, over), and_more(more, "box", "boxes"))
 
 
-def _and_more(count: int, noun: str, nouns: str) -> Html:
+def and_more(count: int, noun: str, nouns: str) -> Html:
     what = noun if count == 1 else nouns
     return join(" ", small(f"and {count:,} more {what}")) if count else Html()
-
-
-def film(record: Record, name: FeatureName, look: Look) -> Html:
-    """All pictures of a feature: one as it is, several as a strip with a slider."""
-    found = _pictures(record, name)
-    first, second = next(found), next(found, None)
-    if second is None:
-        more = _and_more(_rest(record, name, 1), "value", "values")
-        return join(shown(first, look, record), more)
-    frames: list[Html] = []
-    room, seen = look.budget.html.detail, 0
-    for picture in chain((first, second), found):
-        if frames and room < 0:
-            break
-        text = shown(picture, look, seen=seen)
-        if "<img " in text:
-            seen = max(seen, picture.media.num_pixels)
-        hidden = bool(frames) and not first.media.is_sound
-        frames.append(element("span", text, class_="f", hidden=hidden))
-        look.budget.html.spend(len(frames[-1]))
-        room -= len(frames[-1])
-    more = _and_more(_rest(record, name, len(frames)), "value", "values")
-    if first.media.is_sound:
-        return join(frames, more)
-    ends = {"min": 0, "max": len(frames) - 1, "value": 0}
-    label = join("frame of ", shown_text(name.text, 60))
-    slider = element("input", type="range", **ends, aria_label=label)
-    slide = element("span", slider, element("output", f"1 of {len(frames)}"), class_="slide")
-    return join(element("span", frames, slide, class_="film"), more)
-
-
-def _pictures(record: Record, name: FeatureName) -> Iterator[Picture]:
-    """Those of a feature or feature list, up to the first value that is none."""
-    for step, values in enumerate(record.steps(name) or ()):
-        if isinstance(values, list):
-            for index in range(len(values)):
-                picture = find_picture(record, name, step, index)
-                if picture is None:
-                    return
-                yield picture
-
-
-def _rest(record: Record, name: FeatureName, count: int) -> int:
-    """How many values a feature has beside so many; those that were not decoded are told of where
-    their number is."""
-    return sum(map(len, record.steps(name) or ())) - count
 
 
 # ---- Boxes --------------------------------------------------------------------------------------

@@ -27,6 +27,7 @@ from tfwire import (
 from tfwire._interface.contents import Cut, cut_message, measure
 from tfwire._interface.messages import show_path
 from tfwire.view._budget import RECORD_LIMITS, Budget
+from tfwire.view._described import Described, described_in
 from tfwire.view._media import readable_text
 
 # A longer record is named, not read: a page takes no more memory than that.
@@ -58,6 +59,7 @@ class Record(NamedTuple):
         left_out: How many further features and feature lists there are, which are not decoded.
         cuts: Of those that are, the ones that have more values, or steps.
         objects, memory: What it was decoded to: objects of Python, and bytes.
+        described: What is said of features beside the file.
     """
 
     number: int
@@ -72,6 +74,7 @@ class Record(NamedTuple):
     cuts: Mapping[tuple[str, bool], Cut] = MappingProxyType({})
     objects: int = 0
     memory: int = 0
+    described: Mapping[str, Described] = MappingProxyType({})
 
     @property
     def is_decoded(self) -> bool:
@@ -136,12 +139,14 @@ class BrowsedFile:
         name: For people.
         size: In bytes; None if it is not known.
         num_records: None unless a saved index says it, or the end was reached.
+        described: What is said of features beside it.
     """
 
     def __init__(self, path: str, compression_type: Any = "auto") -> None:
         self.path = path
         self.name = show_path(path)
         self._compression = compression_type
+        self.described = described_in(os.path.dirname(os.path.abspath(path)))
         self.size = os.path.getsize(path) if os.path.isfile(path) else None
         self._index = _saved_index(path)
         self.num_records = None if self._index is None else len(self._index)
@@ -269,7 +274,7 @@ class BrowsedFile:
             while told < len(reader.skipped) and reader.skipped[told].begin < offset:
                 yield self._skipped(reader.skipped[told])
                 told += 1
-            yield decoded_record(number, offset, payload)
+            yield decoded_record(number, offset, payload)._replace(described=self.described)
         for region in reader.skipped[told:]:
             yield self._skipped(region)
 

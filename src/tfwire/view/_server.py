@@ -18,6 +18,7 @@ from urllib.parse import parse_qs, urlencode
 from tfwire import Error, RecordPosition
 from tfwire._interface.messages import plural
 from tfwire.view._budget import Budget
+from tfwire.view._grid import has_pictures, record_grid
 from tfwire.view._html import Html, element, facts, join, shown_text, small
 from tfwire.view._page import (
     as_field,
@@ -42,7 +43,13 @@ _MOST_OPTIONS = 500
 _MOST_FILES = 1000  # in the list
 _MOST_PLACES = 10_000
 _HTML = "text/html; charset=utf-8"
-_PLACE_OF_PAGE = ("start", "at", "feature", "value")  # fields of a page that links of records keep
+_PLACE_OF_PAGE = (
+    "start",
+    "at",
+    "feature",
+    "value",
+    "as",
+)  # fields of a page that links of records keep
 Fields = dict[str, str]
 
 
@@ -134,12 +141,27 @@ class Viewer(ThreadingHTTPServer):
         self._note_names(number, page)
         body = Html()
         if page.records:
-            body, num_rows = record_table(page.records, self._look(number, fields, budget))
+            view = record_grid if fields.get("as") == "grid" else record_table
+            toggle = self._toggle(number, start, page.records, fields)
+            body, num_rows = view(page.records, self._look(number, fields, budget))
             page = page.first(num_rows, start)
+            body = join(toggle, body)
         note = element("p", self._note(page, start, wanted is not None), class_="facts")
         turns = self._turns(number, start, page, fields)
         search = self._search(number, fields, budget)
         return self._document(number, "records", join(note, body), turns, search)
+
+    def _toggle(
+        self, number: int, start: RecordPosition, records: Sequence[Record], fields: Fields
+    ) -> Html:
+        """A link from rows to a grid of pictures, if there are some, or back."""
+        is_grid = fields.get("as") == "grid"
+        if not (is_grid or has_pictures(records)):
+            return Html()
+        place = {"file": number, **_kept(fields, "feature", "value"), **_at(start)}
+        address = _address(place, **({} if is_grid else {"as": "grid"}))
+        link = element("a", "as rows" if is_grid else "as a grid of pictures", href=address)
+        return element("p", link, class_="facts toggle")
 
     def _note_names(self, number: int, page: Page) -> None:
         """Keeps the names of features, for the list of the search."""
@@ -169,7 +191,7 @@ class Viewer(ThreadingHTTPServer):
 
     def _turns(self, number: int, start: RecordPosition, page: Page, fields: Fields) -> Html:
         """Links to the pages before and after."""
-        kept = {"file": number, **_kept(fields, "feature", "value")}
+        kept = {"file": number, **_kept(fields, "feature", "value", "as")}
         key = (number, kept.get("feature"), kept.get("value"))
         links = []
         if start.record_index:
@@ -250,6 +272,8 @@ class Viewer(ThreadingHTTPServer):
     def _search(self, number: int, fields: Fields, budget: Budget) -> Html:
         names = options(self.names.get(number, []), _feature(fields), budget.html)
         file = element("input", type="hidden", name="file", value=number)
+        if "as" in fields:
+            file = join(file, element("input", type="hidden", name="as", value=fields["as"]))
         choice = element("select", element("option", "any", value=""), names, name="feature")
         value = {"name": "value", "value": fields.get("value", ""), "placeholder": "value"}
         find = [
@@ -455,7 +479,7 @@ class _Handler(BaseHTTPRequestHandler):
         self.send_response(status)
         self.send_header("Content-Type", kind)
         self.send_header("Content-Length", str(len(body)))
-        policy = {"Content-Security-Policy": csp("'self'") + "; frame-ancestors 'none'"}
+        policy = {"Content-Security-Policy": csp("'self' data:") + "; frame-ancestors 'none'"}
         for name, value in {**_HEADERS, **policy, **headers}.items():
             self.send_header(name, value)
         self.end_headers()

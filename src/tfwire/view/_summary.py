@@ -12,16 +12,15 @@ from tfwire import InferredSchema
 from tfwire._interface.contents import (
     Survey,
     ValueSample,
-    histogram,
     measure_strings,
     schema_from_survey,
 )
 from tfwire._interface.messages import plural
+from tfwire.view._drawings import BINS, bars, counts_of, share_bar
 from tfwire.view._html import Html, bytes_text, element, join, number, small, title
 from tfwire.view._media import find_media
 from tfwire.view._records import FeatureName, Record
 
-_BINS = 24
 _MOST_KEPT = 100_000  # values of a feature, and different strings
 _SUMMARIZED_FEATURES = 500
 _MOST_SPECIFIED = 10_000  # features of a specification: more take seconds
@@ -126,10 +125,10 @@ class FeatureSummary:
         ordered = sorted(self._features.items(), key=lambda item: (-item[1].num_bytes, item[0]))
         for name, feature in ordered:
             kinds = ", ".join(kind for kind, _ in feature.kinds.most_common()) or "no kind"
-            share = f"{100 * feature.records / max(1, self.num_records):.3g} %"
-            size = join(_bar(feature.num_bytes / total), f" {feature.num_bytes / total:.1%}")
+            present = f"{100 * feature.records / max(1, self.num_records):.3g} %"
+            size = join(share_bar(feature.num_bytes / total), f" {feature.num_bytes / total:.1%}")
             key, counts = element("b", title(name, 60)), _range(feature.counts)
-            yield [key, kinds, share, counts, _values(feature), size]
+            yield [key, kinds, present, counts, _values(feature), size]
 
 
 def _range(counts: list[int]) -> str:
@@ -150,13 +149,13 @@ def _values(feature: _Observed) -> Html:
             more = [" ", small(f"and {plural(left, 'other')}")] if left else ""
             return join(Html(", ".join(found)), more)
     if values.lengths:
-        bars = _bars(values.histogram(_BINS).counts)
-        return join(bars, f" {_range(values.lengths)} bytes")
+        drawn = bars(values.histogram(BINS).counts)
+        return join(drawn, f" {_range(values.lengths)} bytes")
     return Html()
 
 
 def _numbers(values: np.ndarray[Any, Any]) -> Html:
-    low, high, counts = histogram(values, _BINS)
+    low, high, counts = counts_of(values)
     finite = values[np.isfinite(values)]
     if not len(finite):
         return join("no finite values")
@@ -164,35 +163,5 @@ def _numbers(values: np.ndarray[Any, Any]) -> Html:
     note = f", {plural(odd, 'value')} not finite" if odd else ""
     if low == high:
         return join(f"always {number(low)}{note}")
-    if values.dtype == np.int64 and high - low < _BINS:  # a bar for each integer
-        counts = np.bincount(values - int(low)).tolist()
     mean = number(finite.astype(float).mean())
-    return join(_bars(counts), f" {number(low)} to {number(high)}, mean {mean}{note}")
-
-
-def _bars(counts: list[int]) -> Html:
-    """A histogram as a picture; nothing if there is one value only."""
-    if not counts:
-        return Html()
-    top, step = max(counts), _BINS * 5 / len(counts)
-    bars = [
-        element(
-            "rect",
-            x=f"{i * step:g}",
-            y=f"{30 - 30 * n / top:.1f}",
-            width=f"{step - 1:g}",
-            height=f"{30 * n / top:.1f}",
-        )
-        for i, n in enumerate(counts)
-        if n
-    ]
-    return _drawing("h", f"0 0 {_BINS * 5} 30", bars)
-
-
-def _bar(share: float) -> Html:
-    bar = element("rect", width=f"{100 * share:.1f}", height=8)
-    return _drawing("w", "0 0 100 8", bar)
-
-
-def _drawing(class_: str, view_box: str, content: object) -> Html:
-    return element("svg", content, class_=class_, viewBox=view_box, aria_hidden="true")
+    return join(bars(counts), f" {number(low)} to {number(high)}, mean {mean}{note}")

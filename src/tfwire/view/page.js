@@ -3,28 +3,42 @@
 for (const copy of document.querySelectorAll("[data-copy]")) {
   copy.src = document.getElementById(copy.dataset.copy).src;
 }
-// Film strips: the slider shows one frame.
+// Film strips: the slider shows one frame of each, and marks its place in the plots.
 for (const film of document.querySelectorAll(".film")) {
-  const frames = film.querySelectorAll(".f");
   const slider = film.querySelector("input");
   slider.addEventListener("input", () => {
-    frames.forEach((frame, i) => { frame.hidden = i !== slider.valueAsNumber; });
-    film.querySelector("output").textContent = `${slider.valueAsNumber + 1} of ${frames.length}`;
+    const step = slider.valueAsNumber;
+    for (const strip of film.querySelectorAll(".strip")) {
+      [...strip.children].forEach((frame, i) => { frame.hidden = i !== step; });
+    }
+    for (const line of film.querySelectorAll(".now")) {
+      line.setAttribute("x1", step);
+      line.setAttribute("x2", step);
+    }
+    film.querySelector("output").textContent = `${step + 1} of ${Number(slider.max) + 1}`;
   });
 }
-// Keys: arrows or j and k move over the rows, Enter opens one, n and p turn pages, / searches. A key
-// that finds nothing to do is left to the browser: arrows scroll a page without rows.
-const rows = [...document.querySelectorAll(".records tbody tr")];
+// Keys: arrows or j and k move over rows and tiles, Enter opens one, n and p turn pages, g goes to
+// the grid and back, / searches. A key that finds nothing to do is left to the browser: arrows
+// scroll a page without rows.
+const rows = [...document.querySelectorAll(".records tbody tr, .grid li")];
 let at = -1;
 function move(step) {
-  const shown = rows.filter((row) => !row.hidden);
+  const shown = rows.filter((row) => !row.hidden && (row.checkVisibility?.() ?? true));
   if (!shown.length) return false;
-  const next = shown.indexOf(rows[at]) + step;
+  const from = shown.indexOf(rows[at]);
+  const next = from < 0 ? 0 : from + step;
   rows[at]?.classList.remove("on");
   at = rows.indexOf(shown[Math.max(0, Math.min(shown.length - 1, next))]);
   rows[at].classList.add("on");
+  rows[at].querySelector("a")?.focus({ preventScroll: true });
   rows[at].scrollIntoView({ block: "nearest" });
   return true;
+}
+// How many tiles of a grid are side by side; of rows, one.
+function line() {
+  if (!rows[Math.max(at, 0)]?.matches(".grid li")) return 1;
+  return rows.filter((row) => row.offsetTop === rows[Math.max(at, 0)].offsetTop).length;
 }
 function act(element, method) {
   element?.[method]();
@@ -32,7 +46,9 @@ function act(element, method) {
 }
 function find(selector) { return document.querySelector(selector); }
 const keys = {
-  ArrowDown: () => move(1), j: () => move(1), ArrowUp: () => move(-1), k: () => move(-1),
+  ArrowDown: () => move(line()), j: () => move(1), ArrowUp: () => move(-line()), k: () => move(-1),
+  ArrowRight: () => line() > 1 && move(1), ArrowLeft: () => line() > 1 && move(-1),
+  g: () => act(find(".toggle a"), "click"),
   Enter: () => act(rows[at]?.querySelector("a"), "click"),
   n: () => act(find("a[rel=next]"), "click"),
   p: () => act(find("a[rel=prev]"), "click"),

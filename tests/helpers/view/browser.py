@@ -83,7 +83,7 @@ class Browser:
             time.sleep(0.02)
 
     def press(self, key):
-        text = {"text": key} if len(key) == 1 else {}
+        text = {"text": "\r" if key == "Enter" else key} if len(key) == 1 or key == "Enter" else {}
         code = {"ArrowRight": 39, "ArrowDown": 40, "Enter": 13, "Escape": 27}.get(key, 0)
         key_event = {"key": key, "windowsVirtualKeyCode": code}
         self.call("Input.dispatchKeyEvent", type="keyDown", **key_event, **text)
