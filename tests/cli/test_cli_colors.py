@@ -2,6 +2,7 @@
 
 import os
 import pty
+import re
 
 import pytest
 
@@ -44,10 +45,13 @@ def test_verify_and_head_on_a_terminal():
     assert b"good: \x1b[32mintact\x1b[m, 1 record" in shown("verify", "good")
     assert b"bad: \x1b[31mDAMAGED\x1b[m, 0 records" in shown("verify", "bad")
     assert shown("verify", "none").startswith(b"\x1b[31mtfwire verify:\x1b[m none: No such file")
-    text = shown("head", "good")
+    text = shown("head", "--format", "text", "good")
     assert text.startswith(b"\x1b[36m# good: record 0, byte 0, ")
     assert rb'value: "\033[31m"' in text  # of the file: escaped as ever
     assert 2 == text.count(b"\x1b")
+    text = re.sub(rb"\x1b\[[12]?m", b"", shown("head", "good"))  # a table, bold and dim
+    assert b"\x1b" not in text
+    assert rb"\x1b[31m" in text or b"5 B: 1b 5b 33 31 6d" in text
 
 
 @pytest.mark.parametrize("environment", [{"NO_COLOR": "1"}, {"TERM": "dumb"}], ids=str)

@@ -44,9 +44,13 @@ def test_bash_completes_commands_options_and_words(script):
     assert {*_COMMANDS, "--help", "--version"} == set(complete(bash, ""))
     assert ["verify", "view"] == sorted(complete(bash, "v"))
     assert "--where" in complete(bash, "head", "--w")
-    assert ["text", "json", "raw"] == complete(bash, "cat", "--format", "")
-    assert ["text", "json", "raw"] == complete(bash, "cat", "--format", "=")
-    assert ["raw"] == complete(bash, "cat", "--format", "=", "r")
+    assert ["table", "records", "json", "protojson", "text", "raw"] == complete(
+        bash, "cat", "--format", ""
+    )
+    assert ["table", "records", "json", "protojson", "text", "raw"] == complete(
+        bash, "cat", "--format", "="
+    )
+    assert ["raw"] == complete(bash, "cat", "--format", "=", "ra")
     assert ["gzip"] == complete(bash, "cat", "--compression", "g")
     assert ["bash", "zsh", "fish"] == complete(bash, "completion", "")
     assert [] == complete(bash, "cat", "tr")  # bash completes files by itself
@@ -58,7 +62,7 @@ TYPED = [
     ("ver\t", ["verify"]),
     ("verify --rec\t my\t", ["verify", "--receipt", "my file.tfrecord"]),
     ("cat --format js\t my\t", ["cat", "--format", "json", "my file.tfrecord"]),
-    ("cat --format=r\t", ["cat", "--format=raw"]),
+    ("cat --format=ra\t", ["cat", "--format=raw"]),
     ("schema -o my\t", ["schema", "-o", "my file.tfrecord"]),
     ("verify --same-as=my\t", ["verify", "--same-as=my file.tfrecord"]),
     ("completion z\t", ["completion", "zsh"]),
@@ -158,8 +162,8 @@ def test_fish_completes_commands_options_and_words(script, tmp_path):
 
     assert ["verify", "view"] == sorted(offered("tfwire v"))
     assert ["--where"] == offered("tfwire head --wh")
-    assert ["raw"] == offered("tfwire cat --format r")
-    assert ["--format=raw"] == offered("tfwire cat --format=r")
+    assert ["raw"] == offered("tfwire cat --format ra")
+    assert ["--format=raw"] == offered("tfwire cat --format=ra")
     assert ["my file.tfrecord"] == offered("tfwire cat my")
     assert ["zsh"] == offered("tfwire completion z")
     assert [] == offered("tfwire head -n m")

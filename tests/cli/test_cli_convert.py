@@ -89,7 +89,7 @@ def test_examples_as_json_keep_everything(folder):
     assert ["'n': its kind, float, as it has no values; --schema gives it back"] == report["lost"][
         :1
     ]
-    assert "1 feature without a kind, left out" == report["lost"][1]
+    assert "1 empty feature without a type, left out" == report["lost"][1]
 
 
 def test_csv_has_a_header_and_lists_as_json(folder):

@@ -157,9 +157,9 @@ def test_info_of_examples(files):
         assert words in result.stdout
     assert result.stdout.endswith(
         "  first record Example\n"
-        "    label  int64  1 value\n"
-        "    name   bytes  2 values, 6 bytes\n"
-        "    w      float  1 value\n"
+        "    label  int64    1 value\n"
+        "    name   string   2 values, 6 bytes\n"
+        "    w      float32  1 value\n"
     )
 
 
@@ -168,7 +168,7 @@ def test_info_of_sequences(files):
     tfw.write_records(files / "sequences", [record])
     result = tfwire_command("info", "sequences", cwd=files)
     assert "first record SequenceExample" in result.stdout
-    assert "words   bytes  2 steps, 3 values, 4 bytes" in result.stdout
+    assert "words   string  2 steps, 3 values, 4 bytes" in result.stdout
 
 
 @pytest.mark.parametrize("name", [*INTACT, *DAMAGED])

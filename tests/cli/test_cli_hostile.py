@@ -153,8 +153,11 @@ def compressed(rng: random.Random, data: bytes) -> bytes:
 
 OPTIONS = {
     "info": ["--json"],
-    "head": ["--format=json", "--format=text", "--full", "-n3", "-n0"],
-    "cat": ["--format=json", "--format=text"],
+    "head": [
+        *("--format=json", "--format=text", "--format=table", "--records", "--format=protojson"),
+        *("--full", "-n3", "-n0"),
+    ],
+    "cat": ["--format=json", "--format=text", "--format=table", "--records"],
     "count": ["--json"],
     "schema": ["--all", "-n3", "--format=pbtxt", "--format=json", "-o=out.py", "--force"],
     "stats": ["--json", "--plot=out.svg", "--force"],

@@ -79,10 +79,8 @@ def test_cat_shows_sequences_and_unknown_payload(path):
     assert len(last) < 250
 
 
-def test_json_lines_read_back(path):
-    result = tfwire_command("cat", "--json", path)
-    assert result.stdout == tfwire_command("cat", "--format", "json", path).stdout
-    lines = result.stdout.splitlines()
+def test_protobufs_json_reads_back(path):
+    lines = tfwire_command("cat", "--format", "protojson", path).stdout.splitlines()
     assert EXAMPLES == list(tfw.decode_json_example(lines[: len(EXAMPLES)]))
     assert "featureLists" in json.loads(lines[-2])
     assert {"other": {"bytes": len(OTHER), "hex": OTHER[:48].hex()}} == json.loads(lines[-1])
@@ -140,7 +138,7 @@ def test_damage_is_said_and_the_rest_is_shown(tmp_path):
     path = tmp_path / "records"
     tfw.write_records(path, EXAMPLES)
     damage(path, 20)
-    result = tfwire_command("cat", "--format", "json", path, tmp_path / "missing")
+    result = tfwire_command("cat", "--format", "protojson", path, tmp_path / "missing")
     assert result.returncode == 1
     assert EXAMPLES[1:] == list(tfw.decode_json_example(result.stdout.splitlines()))
     first, second = result.stderr.splitlines()

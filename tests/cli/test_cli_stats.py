@@ -12,10 +12,13 @@ import pytest
 import tfwire as tfw
 from helpers.command import tfwire_command, tfwire_main
 from helpers.reading import damage
+from tfwire import train
 from tfwire._interface.contents import RecordSample
 from tfwire._records.reading.batch_reader import BatchReader
 from tfwire._records.reading.options import make_options
 from tfwire.cli import main
+from tfwire.view._records import BrowsedFile
+from tfwire.view._summary import FeatureSummary
 
 ROWS = [
     {"label": 1, "name": "cat", "x": [0.5, float("nan")]},
@@ -27,7 +30,7 @@ TABLE = """\
 feature  kind     records   values   min   mean  max         distribution of 3 records
 label    int64    3 (100 %) 1 to 2   -300  -73.5 3           ▃              █
 name     string   2 (67 %)  1 to 2   1 B   2.3 B  3 B        ▄              █ all different
-nothing  no kind  1 (33 %)  0
+nothing  empty    1 (33 %)  0
 x        float32  2 (67 %)  1 to 2   0.5   inf   inf  1 NaN
 """
 
@@ -292,3 +295,37 @@ def test_many_features_are_not_all_listed():
     result = tfwire_main("stats", "wide")
     assert b"of 1,200 rows only 1,000 are listed" in result.stdout
     assert 1200 == len(json.loads(tfwire_main("stats", "--json", "wide").stdout)["features"])
+
+
+def test_presence_is_that_of_the_messages_and_of_the_viewer():
+    """A feature is present if its message has it: also an empty list, and one that says no kind."""
+    one, none = train.Feature(int64_list={"value": [1]}), train.Feature(int64_list={})
+    text, no_text = train.Feature(bytes_list={"value": [b"x"]}), train.Feature(bytes_list={})
+    unset = train.Feature()
+    rows = [
+        {"a": one, "b": text, "c": none, "d": no_text, "e": unset, "f": one},
+        {"a": none, "b": no_text, "c": none, "d": no_text, "e": unset, "f": text},
+        {"a": unset, "b": unset, "f": unset},
+        {"f": none},
+    ]
+    messages = [train.Example(features={"feature": row}) for row in rows]
+    tfw.write_records("presence", [message.SerializeToString() for message in messages])
+    present = {name: sum(name in row for row in rows) for name in "abcdef"}
+    found = json.loads(tfwire_command("stats", "--json", "presence").stdout)["features"]
+    assert present == {name: feature["records"] for name, feature in found.items()}
+    table = [line[:4] for line in words(tfwire_command("stats", "presence").stdout)[2:]]
+    shares = {name: f"{25 * count}" for name, count in present.items()}
+    assert [
+        *(["a", "int64", "3", "(75"], ["b", "string", "3", "(75"], ["c", "int64", "2", "(50"]),
+        *(["d", "string", "2", "(50"], ["e", "empty", "2", "(50"]),
+        *(["f", "int64", "2", "(50"], ["f", "string", "1", "(25"], ["f", "empty", "1", "(25"]),
+    ] == table
+    summary = FeatureSummary(BrowsedFile("presence").first(10))
+    shown = {re.sub("<.*?>", "", str(row[0])): row[1:3] for row in summary.rows()}
+    assert {name: f"{share} %" for name, share in shares.items()} == {
+        name: share for name, (_, share) in shown.items()
+    }
+    kinds = {name: str(kind) for name, (kind, _) in shown.items()}
+    assert {"a": "int64", "b": "string", "c": "int64", "d": "string", "e": "empty"} == {
+        name: kinds[name] for name in "abcde"
+    }

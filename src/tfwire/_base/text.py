@@ -60,6 +60,16 @@ def plural(count: int, noun: str) -> str:
     return f"{count:,} {noun}" if count == 1 else f"{count:,} {noun}s"
 
 
+def show_size(num_bytes: int) -> str:
+    """A number of bytes for people: "999 B", "1.2 kB", "21 kB"."""
+    size, unit = float(num_bytes), "B"
+    for larger in ("kB", "MB", "GB", "TB"):
+        if size < 999.5:
+            break
+        size, unit = size / 1000, larger
+    return f"{size:.1f} {unit}" if unit != "B" and size < 9.95 else f"{size:.0f} {unit}"
+
+
 def quoted(key: Any) -> str:
     """The repr of a key, shortened."""
     return shorten(repr(key))

@@ -4,9 +4,9 @@
   ``as_index`` (an integer without a name), ``size_in_bytes``, ``column_names`` of a list of names;
   and ``check_callable``; ``as_device`` and ``numbered_device`` of torch.
 * Text for terminals, logs and pages: ``printable`` escapes what a terminal would obey, ``shorten``
-  leaves out the middle; ``show_key``, ``show_path`` and ``quoted`` show a key, a path and a repr.
-  ``column_name`` is a key as tables have it, ``plural`` a number with its noun, ``parser_said`` why
-  text could not be parsed.
+  leaves out the middle; ``show_key``, ``show_path`` and ``quoted`` show a key, a path and a repr,
+  ``show_size`` a number of bytes. ``column_name`` is a key as tables have it, ``plural`` a number
+  with its noun, ``parser_said`` why text could not be parsed.
 * ``warn`` as TfwireWarning, with the user's line; ``InvalidArgumentError`` is TensorFlow's.
 
 Importing this imports no numpy: the command is to start at once.
@@ -36,4 +36,5 @@ from tfwire._base.text import (
     shorten as shorten,
     show_key as show_key,
     show_path as show_path,
+    show_size as show_size,
 )

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import argparse
-import os
 import sys
 from collections.abc import Collection, Iterable, Sequence
 from importlib import import_module
@@ -19,6 +18,7 @@ from tfwire.cli._arguments import (
     expand_patterns,
     print_error,
 )
+from tfwire.cli._printing.terminal import terminal_width
 from tfwire.cli._streams import OutputError, silence_output, standard_streams
 
 __all__ = ["main"]
@@ -27,8 +27,8 @@ __all__ = ["main"]
 # Subcommand: the module with its add_SUBCOMMAND(), and its line in --help.
 _COMMANDS = {
     "info": ("info", "show compression, number and sizes of records, features of the first record"),
-    "head": ("show", "print the first records as text or JSON"),
-    "cat": ("show", "print all records as text, JSON or raw bytes"),
+    "head": ("show", "print the first records as a table, text or JSON"),
+    "cat": ("show", "print all records as a table, text, JSON or raw bytes"),
     "count": ("info", "count the records"),
     "schema": ("schema", "print the specification that parses files, as code or a schema file"),
     "stats": ("stats", "show how many records have each feature, and the ranges of its values"),
@@ -59,28 +59,44 @@ class _HelpFormatter(argparse.HelpFormatter):
     modules of compression take a tenth of the time of --help."""
 
     def __init__(self, prog: str, **options: Any) -> None:
-        super().__init__(prog, **{"width": _terminal_width() - 2, **options})
-
-
-def _terminal_width() -> int:
-    try:
-        return int(os.environ.get("COLUMNS", "")) or 80
-    except ValueError:
-        pass
-    try:
-        return os.get_terminal_size(1).columns or 80
-    except OSError:
-        return 80
+        super().__init__(prog, **{"width": terminal_width() - 2, **options})
 
 
 class _Parser(argparse.ArgumentParser):
-    """A parser whose errors show control characters of the command line escaped."""
+    """A parser whose errors show control characters of the command line escaped, and name what may
+    be meant by a word that it does not know."""
 
     def __init__(self, **options: Any) -> None:
         super().__init__(formatter_class=_HelpFormatter, **options)
 
     def error(self, message: str) -> NoReturn:
         super().error(printable(message))
+
+    def _check_value(self, action: argparse.Action, value: Any) -> None:
+        """As argparse does; its suggestions are those of Python 3.14."""
+        if action.choices is not None and value not in action.choices:
+            among = list(map(str, action.choices))
+            words = ", ".join(map(repr, among))
+            said = f"invalid choice: {value!r}{_nearest(value, among)} (choose from {words})"
+            raise argparse.ArgumentError(action, said)
+
+    def parse_command(self, words: Sequence[str], parsers: dict[str, _Parser]) -> Any:
+        """The options of a command line. A subcommand says which options it does not know."""
+        options, unknown = self.parse_known_args(words)
+        if unknown:
+            parser = parsers.get(options.command, self)
+            known = list(parser._option_string_actions)
+            said = (word + _nearest(word.partition("=")[0], known) for word in unknown)
+            parser.error(f"unrecognized arguments: {' '.join(said)}")
+        return options
+
+
+def _nearest(word: Any, known: Iterable[str]) -> str:
+    """Which of the words that are known is meant."""
+    from difflib import get_close_matches
+
+    found = get_close_matches(str(word), known, 1)
+    return f", did you mean {found[0]}?" if found else ""
 
 
 def command_parser(
@@ -97,7 +113,7 @@ def command_parser(
         description="Read, write and look into TFRecord files without TensorFlow.",
     )
     parser.add_argument("--version", action="version", version=f"tfwire {__version__}")
-    commands = parser.add_subparsers(dest="command", metavar="COMMAND", required=True)
+    commands = parser.add_subparsers(dest="command", metavar="COMMAND")
     for name in names:
         module, text = _COMMANDS[name]
         command = commands.add_parser(name, help=text, description=text)
@@ -113,7 +129,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
         arguments: The words after the program's name; None: those of the command line.
 
     Returns:
-        The exit status: 0, 1 when the data is at fault, 2 for wrong usage.
+        The exit status: 0, also of the help that is printed without any words; 1 when the data is
+        at fault, 2 for wrong usage.
 
     Raises:
         SystemExit: After --help and --version, and for wrong usage found by argparse.
@@ -153,8 +170,11 @@ def _name(chosen: str | None) -> str:
 def _run(words: list[str], chosen: str | None) -> int:
     filled = [] if chosen is None else [chosen]
     # If that is the first word, nothing asks for the others.
-    parser, _ = command_parser(filled if words[:1] == filled else _COMMANDS, filled)
-    options: Any = parser.parse_args(words)
+    parser, parsers = command_parser(filled if words[:1] == filled != [] else _COMMANDS, filled)
+    options = parser.parse_command(_renewed(words), parsers)
+    if options.command is None:
+        parser.print_help()
+        return 0
     in_turn = getattr(options, "in_turn", False)  # a fault of a file does not end the command
     for name in ("files", "same_as"):
         if hasattr(options, name):
@@ -165,3 +185,13 @@ def _run(words: list[str], chosen: str | None) -> int:
     if hasattr(options, "compression"):
         options.compression = INPUT_COMPRESSIONS[options.compression]
     return int(options.run(options))
+
+
+def _renewed(words: list[str]) -> list[str]:
+    """Words with head --limit N for head --records N, as it was called: --records has no value."""
+    renewed = list(words)
+    for i, word in enumerate(words if words[:1] == ["head"] else []):
+        name, equals, count = word.partition("=")
+        if name == "--records" and (equals or "".join(words[i + 1 : i + 2]).isdecimal()):
+            renewed[i] = f"--limit{equals}{count}"
+    return renewed

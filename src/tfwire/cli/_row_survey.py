@@ -308,7 +308,7 @@ class Losses:
         """The lines, without repetitions."""
         lines = list(dict.fromkeys(self.lines))
         if self.num_kindless:
-            lines.append(f"{plural(self.num_kindless, 'feature')} without a kind, left out")
+            lines.append(f"{plural(self.num_kindless, 'empty feature')} without a type, left out")
         return lines
 
     def add_damage(self, path: str, regions: SkippedRegions) -> None:

@@ -11,7 +11,7 @@ import time
 from collections.abc import Iterator
 from typing import Any
 
-_COLORS = {"red": 31, "green": 32, "cyan": 36}  # of ECMA-48
+_COLORS = {"bold": 1, "dim": 2, "red": 31, "green": 32, "cyan": 36}  # of ECMA-48
 
 
 class OutputError(Exception):

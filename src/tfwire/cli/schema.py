@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 from tfwire._interface.messages import plural, show_path
 from tfwire.cli import _arguments
 from tfwire.cli._arguments import UsageError
-from tfwire.cli.show import printable_text
+from tfwire.cli._printing.record_text import printable_text
 
 if TYPE_CHECKING:
     from tfwire import InferredSchema

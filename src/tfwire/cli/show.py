@@ -1,36 +1,35 @@
-"""tfwire head and tfwire cat: records as text, JSON or raw bytes. Examples and SequenceExamples are
-shown in protobuf's forms, others in hexadecimal.
+"""tfwire head and tfwire cat: records as a table, text, JSON or raw bytes. Examples and
+SequenceExamples are shown by their features, others by their first bytes.
 """
 
 from __future__ import annotations
 
 import argparse
-import re
 import sys
 import warnings
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, MutableMapping
 from heapq import nsmallest
-from itertools import groupby, islice
-from typing import Any, NamedTuple
+from itertools import islice
+from typing import TYPE_CHECKING, Any, NamedTuple
 
-from tfwire._interface.messages import printable, shorten, show_key, show_path
+from tfwire._interface.messages import shorten, show_key, show_path
 from tfwire.cli import _arguments
 from tfwire.cli._arguments import UsageError
+from tfwire.cli._printing import record_text
 from tfwire.cli._streams import colored
 
-_PREVIEW = 48  # bytes
-_LINE_CHARACTERS = 160
-_LONGEST_LIST = 10  # values
-_LONGEST_TEXT = 1000  # lines
-# A run of bytes that are not ASCII, or another escape.
-_ESCAPED_BYTES = re.compile(r"((?:\\[23][0-7]{2})+)|\\.")
+if TYPE_CHECKING:
+    from tfwire.cli._printing.table import Key, Table
+
+_FIRST_RECORDS = 100  # that decide the columns of a table
+_FEATURES_OF_RECORD = 1000  # of a record in a table, or one under the other
 
 
 def add_head(parser: argparse.ArgumentParser) -> None:
     """The options of tfwire head."""
     parser.add_argument(
         "-n",
-        "--records",
+        "--limit",
         type=_arguments.count,
         default=10,
         metavar="N",
@@ -51,56 +50,72 @@ def add_cat(parser: argparse.ArgumentParser) -> None:
         action="store_true",
         help="print the records of one file as they are written, until interrupted",
     )
-    parser.set_defaults(run=_cat, in_turn=True)
+    parser.set_defaults(run=_cat, in_turn=True, full=False)
 
 
 def _add_arguments(parser: argparse.ArgumentParser) -> None:
     _arguments.add_shared(parser, "files", "--compression")
     parser.add_argument(
         "--format",
-        choices=["text", "json", "raw"],
-        default="text",
-        help="protobuf's text format with UTF-8 as text (default), one line of JSON per record, or "
-        "the bytes of the records one after the other",
+        choices=["table", "records", "json", "protojson", "text", "raw"],
+        help="a table fitted to the terminal; the features of a record one under the other; a line "
+        "of JSON per record; protobuf's JSON, or its text format with UTF-8 as text; or the bytes "
+        "of the records one after the other (default: table on a terminal, else text)",
     )
-    parser.add_argument(
-        "--json",
-        dest="format",
-        action="store_const",
-        const="json",
-        help="the same as --format json",
-    )
+    for name, of_what in ("records", "one record under the other"), ("json", "plain rows"):
+        parser.add_argument(
+            f"--{name}",
+            dest="format",
+            action="store_const",
+            const=name,
+            help=f"{of_what}: the same as --format {name}",
+        )
     _add_selection(parser)
     parser.epilog = (
+        "JSON: a feature of one value is that value, others are lists; strings that are not UTF-8 "
+        'are {"base64": "..."}. '
         "Damaged records are left out and reported on stderr; the exit status is then 1. Of a "
-        "record that is not an Example, text and JSON show the first bytes. For jq and its like: "
-        "--json."
+        "record that is not an Example, the first bytes are shown."
     )
 
 
 def _head(options: argparse.Namespace) -> int:
-    """Shows the first records; as text, long lists and strings are shortened."""
-    return _show(options, limit=options.records, shorten=not options.full)
+    """Shows the first records; long lists and strings are shortened."""
+    return _show(options, options.limit)
 
 
 def _cat(options: argparse.Namespace) -> int:
-    """Shows every record whole."""
+    """Shows every record."""
     if not options.follow:
-        return _show(options, limit=None, shorten=False)
+        return _show(options, None)
     if len(options.files) != 1 or options.files == ["-"]:
         raise UsageError("--follow takes one FILE")
     return _follow(options)
 
 
-def _show(options: argparse.Namespace, limit: int | None, shorten: bool) -> int:
+def _choose_format(options: argparse.Namespace) -> None:
+    """Sets the format if none is asked for.
+
+    Raises:
+        UsageError: Raw records would go to a terminal, which their bytes could control.
+    """
+    on_terminal = sys.stdout.isatty()
+    if options.format == "raw" and on_terminal:
+        raise UsageError("--format raw is for a file or a pipe, not for a terminal")
+    if options.format == "raw" and options.features:
+        raise UsageError("--features needs another format than raw")
+    if options.format is None:
+        by_record = options.full or getattr(options, "follow", False)
+        options.format = ("records" if by_record else "table") if on_terminal else "text"
+
+
+def _show(options: argparse.Namespace, limit: int | None) -> int:
     """Shows at most ``limit`` records of every file; returns the exit status."""
-    _check_raw(options)
-    if options.features and options.format == "raw":
-        raise UsageError("--features needs --format text or json")
+    _choose_format(options)
     chosen = RecordFilter(options.features, options.where)
 
     def show(name: str) -> int:
-        return _show_file(name, options, chosen, limit, shorten)
+        return _show_file(name, options, chosen, limit)
 
     status = _arguments.for_each_file(options, show)
     for line in chosen.complaints():
@@ -108,21 +123,10 @@ def _show(options: argparse.Namespace, limit: int | None, shorten: bool) -> int:
     return status
 
 
-def _check_raw(options: argparse.Namespace) -> None:
-    """Raises UsageError if raw records would go to a terminal, which their bytes could control."""
-    if options.format == "raw" and sys.stdout.isatty():
-        raise UsageError("--format raw is for a file or a pipe, not for a terminal")
-
-
 def _show_file(
-    name: str,
-    options: argparse.Namespace,
-    chosen: RecordFilter,
-    limit: int | None,
-    shorten: bool,
+    name: str, options: argparse.Namespace, chosen: RecordFilter, limit: int | None
 ) -> int:
     from tfwire import TfwireWarning, read_records
-    from tfwire._interface.files import damage_hint
 
     with warnings.catch_warnings():  # complain_of_damage says it
         warnings.simplefilter("ignore", TfwireWarning)
@@ -132,15 +136,15 @@ def _show_file(
             on_corrupt="skip",
             max_record_size=None,  # as for verify: a valid record is not damage
         )
-        with reader:
-            shown = 0
+        with reader, _Printer(options, chosen, name) as printer:
             found = (each for each in reader.with_positions() if chosen.matches(each[3]))
             for position in islice(found, limit):
-                _show_record(*position, options, chosen, shorten)
-                shown += 1
+                printer.show(*position)
             regions = reader.skipped
     hint = None
-    if regions and not shown and name != "-":
+    if regions and not printer.shown and name != "-":
+        from tfwire._interface.files import damage_hint
+
         hint = damage_hint(name, options.compression)
     _arguments.complain_of_damage(options, name, regions, hint)
     return int(bool(regions))
@@ -150,188 +154,119 @@ def _follow(options: argparse.Namespace) -> int:
     """Shows the records of a file as they are written, until interrupted."""
     from tfwire import follow_records
 
-    _check_raw(options)
+    _choose_format(options)
     (name,) = options.files
     _arguments.check_files(name)
     chosen = RecordFilter(options.features, options.where)
     records = follow_records(name, options.compression, interval=0.2, max_record_size=None)
-    for index, record in enumerate(records):
-        if chosen.matches(record):
-            _show_record(name, index, None, record, options, chosen, shorten=False)
-            sys.stdout.flush()
+    with _Printer(options, chosen, name, at_once=True) as printer:
+        for index, record in enumerate(records):
+            if chosen.matches(record):
+                printer.show(name, index, None, record)
+                sys.stdout.flush()
     return 0
 
 
-def _show_record(
-    path: Any,
-    index: int,
-    offset: int | None,
-    record: bytes,
-    options: argparse.Namespace,
-    chosen: RecordFilter,
-    shorten: bool,
-) -> None:
-    if options.format == "raw":
-        sys.stdout.buffer.write(record)
-        return
-    message = parse_record(record)
-    if message is not None:
-        chosen.keep_features(message)
-    if options.format == "json":
-        shown = as_json(message, record)
-    else:
-        kind = message_kind(message)
-        place = f"record {index}" if offset is None else f"record {index}, byte {offset}"
-        title = f"# {show_path(path or '<stdin>')}: {place}, {len(record)} bytes: {kind}"
-        title = colored(title, "cyan", sys.stdout)
-        shown = f"{title}\n{text_of_record(message, record, shorten)}"
-    print(shown)
+class _Printer:
+    """Prints the records of a file in the format that was asked for.
 
+    Args:
+        options: Of the command.
+        chosen: The features to show.
+        name: The file.
+        at_once: A table does not wait for more records.
 
-# ---- Records made readable ----------------------------------------------------------------------
-
-
-def parse_record(record: bytes) -> Any:
-    """A record as an Example or SequenceExample; None if it is neither.
-
-    Without feature lists, the bytes of the two are the same: the result is an Example. What has no
-    features, but other fields, is neither.
+    Attributes:
+        shown: How many there were.
     """
-    from tfwire import ParseError, decode_sequence_example, train
-    from tfwire._examples.protobuf import parse_message
 
-    try:
-        message = parse_message(train.SequenceExample, record)
-        if not (message.context.feature or message.feature_lists.feature_list):
-            decode_sequence_example(record)
-    except ParseError:
-        return None
-    if message.HasField("feature_lists"):
-        return message
-    return train.Example.FromString(record)
+    def __init__(
+        self,
+        options: argparse.Namespace,
+        chosen: RecordFilter,
+        name: str,
+        at_once: bool = False,
+    ) -> None:
+        self._options, self._chosen, self._name = options, chosen, name
+        self._first = 1 if at_once else _FIRST_RECORDS
+        self._table: Table | None = None
+        self.shown = 0
 
+    def __enter__(self) -> _Printer:
+        return self
 
-def message_kind(message: Any) -> str:
-    return "other" if message is None else type(message).__name__
+    def __exit__(self, *error: object) -> None:
+        if self._table is not None and error[0] is None:
+            self._table.end()
+        elif not self.shown and self._options.format == "table" and error[0] is None:
+            print(f"{show_path(self._name)}: no records")
 
+    def show(self, path: Any, index: int, offset: int | None, record: bytes) -> None:
+        """Prints a record; in a table, when the first ones are known."""
+        self.shown += 1
+        form, shorten = self._options.format, self._options.command == "head"
+        shorten = shorten and not self._options.full
+        if form == "raw":
+            sys.stdout.buffer.write(record)
+        elif form == "table":
+            self._add_row(index, record)
+        elif form == "records":
+            from tfwire.cli._printing.table import record_lines
+            from tfwire.cli._printing.terminal import table_width
 
-def list_features(message: Any, most: int) -> tuple[list[tuple[str, str, str]], int]:
-    """Name, kind and size of the first features, sorted by name, the context's before the feature
-    lists; and the number of all features."""
-    sequence = message_kind(message) == "SequenceExample"
-    context = (message.context if sequence else message.features).feature
-    lists = message.feature_lists.feature_list if sequence else {}
-    found = []
-    for name in nsmallest(most, context):
-        found.append((name, _kind(context[name]), _values([context[name]])))
-    for name in nsmallest(most - len(found), lists):
-        steps = lists[name].feature
-        kinds = sorted({_kind(step) for step in steps}) or ["no kind"]
-        found.append((name, "/".join(kinds), f"{len(steps)} steps, {_values(steps)}"))
-    return found, len(context) + len(lists)
+            self._print_title(path, index, offset, record)
+            width = table_width() if shorten else sys.maxsize
+            print("\n".join(record_lines(self._cells(record, not shorten), width)), end="\n\n")
+        elif form == "json":
+            print(self._json_line(record))
+        else:
+            message = record_text.parse_record(record)
+            if message is not None:
+                self._chosen.keep_features(*record_text.maps_of(message))
+            if form == "protojson":
+                print(record_text.as_protojson(message, record))
+            else:
+                self._print_title(path, index, offset, record)
+                print(record_text.text_of_record(message, record, shorten))
 
+    def _print_title(self, path: Any, index: int, offset: int | None, record: bytes) -> None:
+        place = f"record {index}" if offset is None else f"record {index}, byte {offset}"
+        kind = record_text.record_kind(record_text.decode_record(record))
+        title = f"# {show_path(path or '<stdin>')}: {place}, {len(record)} bytes: {kind}"
+        print(colored(title, "cyan", sys.stdout))
 
-def _kind(feature: Any) -> str:
-    kind = feature.WhichOneof("kind")
-    return "no kind" if kind is None else str(kind).removesuffix("_list")
+    def _add_row(self, index: int, record: bytes) -> None:
+        if self._table is None:
+            from tfwire.cli._printing.table import Table
 
+            if len(self._options.files) > 1:
+                print(colored(f"{show_path(self._name)}:", "cyan", sys.stdout))
+            self._table = Table(self._first, self._options.features)
+        self._table.add(index, self._cells(record, False))
 
-def _values(features: Any) -> str:
-    count = size = 0
-    strings = False
-    for feature in features:
-        kind = feature.WhichOneof("kind")
-        if kind is not None:
-            values = getattr(feature, kind).value
-            count += len(values)
-            if kind == "bytes_list":
-                strings = True
-                size += sum(map(len, values))
-    text = f"{count} value" if count == 1 else f"{count} values"
-    return f"{text}, {size} bytes" if strings else text
+    def _cells(self, record: bytes, whole: bool) -> dict[Key, Any]:
+        from tfwire.cli._printing import cells, table
 
+        decoded = record_text.decode_record(record)
+        if decoded is None:
+            return {table.OTHER: cells.cell_of_record(record, whole)}
+        self._chosen.keep_features(*decoded)
+        return {
+            (is_list, name): cells.cell_of(found[name], is_list, whole)
+            for is_list, found in zip((False, True), decoded, strict=True)
+            for name in (found if whole else nsmallest(_FEATURES_OF_RECORD, found))
+        }
 
-def text_of_record(message: Any, record: bytes, shorten: bool) -> str:
-    """A record in protobuf's text format; one that is not a message (None) as a comment."""
-    if message is None:
-        content = _likely_content(record)
-        hint = "" if content is None else f"# maybe {content}\n"
-        return f"# {_preview(record)}\n{hint}"
-    lines = list(map(_readable, str(message).split("\n")[:-1]))
-    if shorten:
-        lines = _shortened(lines)
-    return printable_text(lines)
+    def _json_line(self, record: bytes) -> str:
+        import json
 
+        from tfwire.cli._printing.cells import json_row
 
-def printable_text(lines: Iterable[str]) -> str:
-    """Lines of protobuf's text format, without characters that control a terminal."""
-    return "".join(f"{printable(line, _octal)}\n" for line in lines)
-
-
-def _readable(line: str) -> str:
-    """A line of protobuf's text format, which escapes all but ASCII, with a string that is UTF-8 as
-    text. It parses back to the same bytes."""
-
-    def text(match: re.Match[str]) -> str:
-        run = match[1]
-        return bytes(int(code, 8) for code in run.split("\\")[1:]).decode() if run else match[0]
-
-    try:
-        return _ESCAPED_BYTES.sub(text, line)
-    except UnicodeDecodeError:
-        return line
-
-
-def _octal(character: str) -> str:
-    """The UTF-8 of a character in octal, as protobuf's text format escapes bytes."""
-    return "".join(f"\\{byte:03o}" for byte in character.encode())
-
-
-def as_json(message: Any, record: bytes) -> str:
-    """A record as one line of protobuf's JSON; {"other": ...} for one that is not a message."""
-    import json
-
-    from tfwire import example_to_json
-
-    if message is not None:
-        return example_to_json(message)
-    preview = {"bytes": len(record), "hex": record[:_PREVIEW].hex()}
-    content = _likely_content(record)
-    return json.dumps({"other": preview if content is None else {**preview, "maybe": content}})
-
-
-def _likely_content(record: bytes) -> str | None:
-    from tfwire.view._media import likely_content
-
-    return likely_content(record)
-
-
-def _preview(record: bytes) -> str:
-    head = record[:_PREVIEW]
-    more = " ..." if len(record) > _PREVIEW else ""
-    printable = "".join(chr(b) if 0x20 <= b < 0x7F else "." for b in head)
-    return f"{head.hex(' ')}{more} |{printable}|" if record else "empty"
-
-
-def _shortened(text: list[str]) -> list[str]:
-    """Lines without the end of long lists, long strings and long texts; a comment says how much is
-    missing."""
-    lines: list[str] = []
-    for value, group in groupby(text, lambda line: line.lstrip().startswith("value:")):
-        found = list(group)
-        if value and len(found) > _LONGEST_LIST:
-            indent = found[0][: len(found[0]) - len(found[0].lstrip())]
-            left = len(found) - _LONGEST_LIST
-            found = [*found[:_LONGEST_LIST], f"{indent}# {left} more values"]
-        lines += map(_shortened_line, found)
-    left = len(lines) - _LONGEST_TEXT
-    return lines if left <= 0 else [*lines[:_LONGEST_TEXT], f"# {left} more lines"]
-
-
-def _shortened_line(line: str) -> str:
-    if len(line) <= _LINE_CHARACTERS:
-        return line
-    return f"{line[:_LINE_CHARACTERS]}  # {len(line) - _LINE_CHARACTERS} more characters"
+        decoded = record_text.decode_record(record)
+        if decoded is None:
+            return json.dumps(record_text.other_as_json(record))
+        self._chosen.keep_features(*decoded)
+        return json.dumps(json_row(*decoded))
 
 
 # ---- Records and features that were asked for: --where and --features ---------------------------
@@ -411,14 +346,10 @@ class RecordFilter:
             for each in self._conditions
         )
 
-    def keep_features(self, message: Any) -> None:
-        """Removes the features that were not asked for from an Example or SequenceExample."""
+    def keep_features(self, *maps: MutableMapping[str, Any]) -> None:
+        """Removes the features that were not asked for from those of a record."""
         if not self._names.asked:
             return
-        sequence = type(message).__name__ == "SequenceExample"
-        maps = [(message.context if sequence else message.features).feature]
-        if sequence:
-            maps.append(message.feature_lists.feature_list)
         self._names.note(*maps)
         for found in maps:
             for name in [name for name in found if name not in self._names.asked]:

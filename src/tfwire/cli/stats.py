@@ -39,13 +39,13 @@ def add_stats(parser: argparse.ArgumentParser) -> None:
     )
     parser.epilog = (
         "Every record of all files is read, and verified. The records of a feature are those that "
-        "have it with this kind, also without values; --json counts those without a kind, too. Of "
-        "strings, min, mean and max are "
-        "lengths in bytes. A feature list is shown as NAME[], with the numbers of steps and of "
-        "values in a step. Distributions are those of up to 1,000 records drawn at random: a "
-        "histogram from the smallest to the largest value, or the most frequent strings and how "
-        "many of these records' strings are different. Damaged records are left out and reported "
-        "on stderr; the exit status is then 1, as when a record is not an Example."
+        "have it, also without values; one whose values are of several kinds has a row for each. "
+        "Of strings, min, mean and max are lengths in bytes. A feature list is shown as NAME[], "
+        "with the numbers of steps and of values in a step. Distributions are those of up to "
+        "1,000 records drawn at random: a histogram from the smallest to the largest value, or "
+        "the most frequent strings and how many of these records' strings are different. Damaged "
+        "records are left out and reported on stderr; the exit status is then 1, as when a record "
+        "is not an Example."
     )
     parser.set_defaults(run=_stats, in_turn=True)
 
@@ -179,31 +179,34 @@ def _print(found: _Found, files: list[str]) -> None:
         cells = [f"{cell:>{width}}" for cell, width in zip(numbers, widths[2:-1], strict=True)]
         line = [f"{name:{widths[0]}}", f"{kind:{widths[1]}}", *cells, distribution]
         print("  ".join(line).rstrip())
-    num_rows = sum(max(1, len(feature.kinds)) for _, _, feature in features)
+    num_rows = sum(len(_presence(feature)) for _, _, feature in features)
     _arguments.print_more(num_rows, len(shown) - 1, "row")
 
 
 def _rows(name: str, is_list: bool, feature: FeatureSurvey, found: _Found) -> list[tuple[str, ...]]:
-    """A row for each kind; a feature without any kind has one too."""
+    """A row for each kind."""
     title, num_records = show_key(name) + "[]" * is_list, found.survey.num_records
     counts = _range(feature.min_count, feature.max_count)
     if feature.max_steps is not None:
         counts = f"{_range(feature.min_steps, feature.max_steps)} of {counts}"
-    if not feature.kinds:
-        return [(title, "no kind", _share(feature.records, num_records), counts, *[""] * 5)]
     encoding = sys.stdout.encoding or "ascii"  # io.StringIO has none
     distributions = found.distributions(name, is_list)
-    return [
-        (
-            title,
-            kind,
-            _share(seen.records, num_records),
-            counts,
-            *_numbers(kind, seen),
-            distributions[kind].as_text(encoding) if kind in distributions else "",
-        )
-        for kind, seen in feature.kinds.items()
-    ]
+    rows = []
+    for kind, records in _presence(feature).items():
+        seen = feature.kinds.get(kind)
+        numbers = [""] * 4 if seen is None else _numbers(kind, seen)
+        drawn = distributions[kind].as_text(encoding) if kind in distributions else ""
+        rows.append((title, kind, _share(records, num_records), counts, *numbers, drawn))
+    return rows
+
+
+def _presence(feature: FeatureSurvey) -> dict[str, int]:
+    """How many records have a feature, by kind. Empty ones that say no kind count as those of the
+    only kind, or else apart."""
+    if len(feature.kinds) < 2:
+        return dict.fromkeys(feature.kinds or ["empty"], feature.records)
+    found = {kind: seen.records for kind, seen in feature.kinds.items()}
+    return {**found, "empty": feature.kindless} if feature.kindless else found
 
 
 def _numbers(kind: str, seen: KindSurvey) -> tuple[str, ...]:
@@ -267,6 +270,7 @@ def _feature_json(
     feature: FeatureSurvey, distributions: dict[str, _Distribution]
 ) -> dict[str, Any]:
     found = feature._asdict()
+    found["untyped"] = found.pop("kindless")
     if feature.max_steps is None:
         del found["min_steps"], found["max_steps"]
     found["kinds"] = {

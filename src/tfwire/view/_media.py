@@ -6,11 +6,11 @@ Nothing is decoded here. A browser decodes it, after the size that the header de
 from __future__ import annotations
 
 import struct
-from base64 import b64encode
-from typing import NamedTuple
+from binascii import b2a_base64
+from typing import TYPE_CHECKING, NamedTuple
 
-from tfwire._interface.contents import likely_message
-from tfwire.view._budget import Allowance
+if TYPE_CHECKING:
+    from tfwire.view._budget import Allowance
 
 PNG_MAGIC = b"\x89PNG\r\n\x1a\n"
 _MOST_SEGMENTS = 300  # of a JPEG before its size: a profile of colors takes up to 255
@@ -105,6 +105,8 @@ def likely_content(record: bytes) -> str | None:
     media = find_media(record)
     if media is not None:
         return media.title
+    from tfwire._interface.contents import likely_message
+
     message = likely_message(record)
     return None if message is None else message.name
 
@@ -122,4 +124,5 @@ def readable_text(contents: bytes, most: int = _SHOWN_BYTES) -> str | None:
 
 
 def data_uri(media: Media, contents: bytes) -> str:
-    return f"data:{media.type};base64,{b64encode(contents).decode('ascii')}"
+    encoded = b2a_base64(contents, newline=False).decode("ascii")
+    return f"data:{media.type};base64,{encoded}"

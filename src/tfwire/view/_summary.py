@@ -36,6 +36,7 @@ class _Observed:
         self.counts: list[int] = []
         self.values = ValueSample(_MOST_KEPT)
         self.kinds: Counter[str] = Counter()
+        self._has_no_strings = False  # a list of strings, which is empty
 
     def add(self, steps: list[Any], *, is_list: bool) -> None:
         self.records += 1
@@ -45,6 +46,14 @@ class _Observed:
                 self._add_numbers(values)
             elif len(values):
                 self._add_strings(list(values))
+            else:
+                self._has_no_strings |= isinstance(values, np.ndarray)
+
+    @property
+    def kind(self) -> str:
+        """The kinds of its values, the most frequent first."""
+        kinds = [kind for kind, _ in self.kinds.most_common()]
+        return ", ".join(kinds) or ("string" if self._has_no_strings else "empty")
 
     def _add_numbers(self, values: np.ndarray[Any, Any]) -> None:
         is_integer = values.dtype.kind == "i"
@@ -124,11 +133,10 @@ class FeatureSummary:
         total = max(1, sum(f.num_bytes for f in self._features.values()))
         ordered = sorted(self._features.items(), key=lambda item: (-item[1].num_bytes, item[0]))
         for name, feature in ordered:
-            kinds = ", ".join(kind for kind, _ in feature.kinds.most_common()) or "no kind"
             present = f"{100 * feature.records / max(1, self.num_records):.3g} %"
             size = join(share_bar(feature.num_bytes / total), f" {feature.num_bytes / total:.1%}")
             key, counts = element("b", title(name, 60)), _range(feature.counts)
-            yield [key, kinds, present, counts, _values(feature), size]
+            yield [key, feature.kind, present, counts, _values(feature), size]
 
 
 def _range(counts: list[int]) -> str:
