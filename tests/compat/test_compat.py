@@ -1,5 +1,6 @@
 """What tfwire.compat gives beyond the steps of the tutorials: sparse and ragged results."""
 
+import base64
 import operator
 import re
 
@@ -119,3 +120,55 @@ def test_no_replacement_is_named_for_what_is_there():
         if head[0].islower() or head in vars(tf):  # others are classes that hold the name
             with pytest.raises(AttributeError, match=re.escape(INSTEAD[name])):
                 operator.attrgetter(name)(tf)
+
+
+# ---- What replacements do -----------------------------------------------------------------------
+
+IMAGE = np.arange(12, dtype=np.uint8).reshape(2, 2, 3)
+LIST = [{"a": 1}, {"a": 2}]
+RAGGED = {"values": np.array([1, 2, 3]), "row_lengths": [1, 2], "row_splits": [0, 1, 3]}
+REPLACED = {  # the name, what its arguments are, and what TensorFlow 2.21 gives for them
+    "image.flip_left_right": ({"image": IMAGE}, IMAGE[:, ::-1]),
+    "image.flip_up_down": ({"image": IMAGE}, IMAGE[::-1]),
+    "image.per_image_standardization": (
+        {"x": np.full((2, 2, 3), 7, np.uint8)},
+        np.zeros((2, 2, 3)),
+    ),
+    "io.decode_base64": ({"x": tf.constant(b"__79_A")}, b"\xff\xfe\xfd\xfc"),
+    "io.encode_base64": ({"x": tf.constant(b"\xff\xfe\xfd\xfc")}, b"__79_A"),
+    "data.experimental.from_list": ({"elements": LIST}, [1, 2]),
+    "RaggedTensor.from_row_lengths": (RAGGED, [[1], [2, 3]]),
+    "RaggedTensor.from_row_splits": (RAGGED, [[1], [2, 3]]),
+    "map_fn": ({"f": lambda x: 2 * x, "tensor": tf.constant([1, 2])}, [2, 4]),
+    "matmul": ({"x": tf.constant([[1, 2]]), "y": tf.constant([[3], [4]])}, [[11]]),
+    "floor_div": ({"x": tf.constant(-7), "y": 2}, -4),
+    "data.experimental.at": ({"dataset": tf.data.Dataset.range(5), "index": 3}, 3),
+    "Tensor.T": ({"x": tf.constant([[1, 2]])}, [[1], [2]]),
+    "Tensor.size": ({"x": tf.constant([1, 2])}, 2),
+}
+
+
+@pytest.mark.parametrize("name", REPLACED)
+def test_replacements_do_what_they_replace(name):
+    arguments, expected = REPLACED[name]
+    code = re.split(r", of x|, or ", INSTEAD[name])[0]
+    names = {"tf": tf, "tfwire": tfwire, "numpy": np, "base64": base64}
+    found = eval(code, {**names, **arguments})
+    if isinstance(found, tf.data.Dataset):
+        found = [element["a"] for element in found]
+    found = found.to_list() if hasattr(found, "to_list") else found
+    if isinstance(expected, bytes):
+        assert expected == found
+    else:
+        np.testing.assert_array_equal(np.array(expected, object), np.array(found, object))
+
+
+@pytest.mark.parametrize(("name", "axis"), [("left_right", 1), ("up_down", 0)])
+def test_random_flips_are_random(name, axis):
+    code, _, setup = INSTEAD[f"image.random_flip_{name}"].partition(", with ")
+    names = {"tf": tf, "numpy": np, "seed": 1, "image": tf.constant(IMAGE)}
+    exec(setup, names)
+    found = [eval(code, names).numpy() for _ in range(20)]
+    flipped = [np.array_equal(np.flip(IMAGE, axis), each) for each in found]
+    assert 0 < sum(flipped) < 20
+    assert all(f or np.array_equal(IMAGE, each) for f, each in zip(flipped, found, strict=True))

@@ -61,7 +61,7 @@ PYTHON_ROOMS = {
     "view": {"tfwire", "_interface"},
     "cli": {
         *("tfwire", "typing", "_interface", "_examples", "_parsing"),
-        *("arrow", "checksum", "view"),
+        *("arrow", "checksum", "compat", "view"),
     },
 }
 # How many names of private modules neighbours import, those of tfwire._interface aside. The numbers

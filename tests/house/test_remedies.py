@@ -455,6 +455,8 @@ def test_a_remedy_cures(key, tmp_path, monkeypatch):
 # What another test shows, most often of a library that is not here: its file, and words there.
 TORCH, ENGINES = "neighbours/test_torch_", "engines/test_"
 ELSEWHERE = {
+    "instead: ": ("cli/test_cli_port.py", "def check_against_compat"),
+    "does not use TensorFlow": ("cli/test_cli_port.py", "does not use TensorFlow"),
     "is not read in blocks": (
         "records/remote/test_remote_caches.py",
         "use simplecache:: or filecache::",

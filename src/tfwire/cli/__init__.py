@@ -46,6 +46,7 @@ _COMMANDS = {
         "convert",
         "convert between TFRecord, Parquet, Arrow, JSON lines, CSV and tar files",
     ),
+    "port": ("port", "list what of a TensorFlow program runs by changing one import, and the rest"),
     "bench": ("bench", "measure how fast tfwire and other installed packages read a file"),
     "completion": ("completion", "print a script that completes commands and options in a shell"),
     "demo": ("demo", "walk through the library on real data, with a speed table at the end"),

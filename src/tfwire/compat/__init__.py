@@ -8,6 +8,7 @@ docs/differences.md what differs.
 
 from __future__ import annotations
 
+import sys as _sys
 from collections.abc import Callable
 from typing import Any
 
@@ -253,7 +254,7 @@ def to_float(x: Any, name: str | None = None) -> Tensor:
     return cast(x, float32)
 
 
-compat: _Namespace = _Namespace("compat", v1=_v1, **_TEXT)
+compat: _Namespace = _Namespace("compat", v1=_v1, v2=_sys.modules[__name__], **_TEXT)
 
 __all__ = sorted(
     {name for name in globals() if name[0] != "_"} - {"Any", "Callable", "annotations", "v1"}

@@ -73,6 +73,7 @@ def accepting(function: Callable[..., Any], **names: str | None) -> Callable[...
     def call(*args: Any, **kwargs: Any) -> Any:
         return function(*args, **renamed(names, kwargs))
 
+    vars(call)["earlier_names"] = names  # for tfwire port
     return call
 
 

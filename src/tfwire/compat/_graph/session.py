@@ -238,6 +238,7 @@ def deferring(function: Callable[..., Any]) -> Callable[..., Any]:
             return defer_call(function, args, kwargs)
         return function(*args, **kwargs)
 
+    vars(call).update({"earlier_names": earlier} if earlier else {})  # for tfwire port
     return call
 
 

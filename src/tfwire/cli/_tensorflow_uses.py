@@ -1,0 +1,497 @@
+"""What a program uses of TensorFlow, and which of it tfwire.compat has. The program is not run: its
+syntax tree is read, and every name in it that leads to TensorFlow is asked of tfwire.compat, whose
+errors say what to use instead."""
+
+from __future__ import annotations
+
+import ast
+import inspect
+import re
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import contextmanager
+from typing import Any, NamedTuple
+
+from tfwire import compat
+
+# Packages over TensorFlow whose place something takes.
+_OVER_TENSORFLOW = {"tensorflow_datasets": "tfwire.tfds.open(folder), for what it has prepared"}
+_NO_REPLACEMENT = "no replacement is known; docs/porting.md has what there is"
+
+
+class Use(NamedTuple):
+    """A name of TensorFlow in a program.
+
+    Attributes:
+        line, column: Where it ends, and where its last part begins, from 1.
+        name: As in tf.io.TFRecordWriter, or Dataset.map of an object.
+        fault: Why it does not run, and what to use instead; empty if it runs.
+    """
+
+    line: int
+    column: int
+    name: str
+    fault: str
+
+
+class Import(NamedTuple):
+    """A statement that imports TensorFlow, and the one to write in its place."""
+
+    line: int
+    old: str
+    new: str
+
+
+class _Named(NamedTuple):
+    """What a name of TensorFlow stands for; of the method of an object, its class is the owner."""
+
+    path: str
+    value: Any
+    owner: type | None = None
+
+
+class _Made(NamedTuple):
+    """An object of a class of tfwire.compat."""
+
+    cls: type
+
+
+class _Parts(NamedTuple):
+    """What the elements of a tuple or a list stand for."""
+
+    values: list[Any]
+
+
+def find_uses(tree: ast.Module) -> tuple[list[Import], list[Use]]:
+    """The imports of TensorFlow in a program, and what it uses of it, by lines."""
+    program = _NameFollower()
+    program.run(tree)
+    return program.imports, sorted(program.uses)
+
+
+# ---- What tfwire.compat says ---------------------------------------------------------------------
+_TENSORFLOW = _Named("tf", compat)
+
+
+def _module(parts: Iterable[str]) -> _Named:
+    """A module of TensorFlow, by the parts of its name after "tensorflow".
+
+    Raises:
+        AttributeError: There is none.
+    """
+    found = _TENSORFLOW
+    for part in parts:
+        found = _Named(f"{found.path}.{part}", getattr(found.value, part))
+    return found
+
+
+def _attribute(base: _Named | _Made, name: str) -> _Named | _Made | None:
+    """What an attribute is; None if that is not known.
+
+    Raises:
+        AttributeError: There is none.
+    """
+    if isinstance(base, _Named):
+        return _Named(f"{base.path}.{name}", getattr(base.value, name))
+    cls = base.cls
+    try:
+        value = getattr(cls, name)
+    except AttributeError as error:
+        if "tfwire.compat" not in str(error) or _may_have(cls, name):
+            return None
+        raise
+    if isinstance(value, property):
+        return _result(value.fget, cls)
+    return _Named(f"{cls.__name__}.{name}", value, cls)
+
+
+def _may_have(cls: type, name: str) -> bool:
+    """Whether objects of a class, or of one derived from it, have an attribute of their own."""
+    made = [getattr(vars(each).get("__init__"), "__code__", None) for each in cls.__mro__]
+    sets = any(name in code.co_names for code in made if code is not None)
+    derived: list[type] = cls.__subclasses__()
+    return sets or any(name in vars(each) for each in derived)
+
+
+def _called(function: _Named) -> _Named | _Made | None:
+    """What a call gives."""
+    value = function.value
+    if not isinstance(value, type):
+        return _result(value, function.owner or getattr(value, "__self__", None))
+    signature = _signature(value)
+    if signature is not None and not signature.parameters:
+        return _Named(value.__name__, value())  # the options of a dataset, say
+    return _Made(value)
+
+
+def _result(function: Any, owner: Any) -> _Made | None:
+    """What a function returns, by its annotation, or that of the method that it overrides."""
+    functions = [function]
+    if isinstance(owner, type):
+        name = getattr(function, "__name__", "")
+        functions += [vars(cls)[name] for cls in owner.__mro__ if name in vars(cls)]
+    for each in functions:
+        found = _annotated(inspect.unwrap(getattr(each, "__func__", each)), owner)
+        if found is not None:
+            return found
+    return None
+
+
+def _annotated(function: Any, owner: Any) -> _Made | None:
+    annotation = getattr(function, "__annotations__", {}).get("return", "")
+    name = re.sub(r"\W.*", "", str(annotation))
+    if isinstance(owner, type) and name in {"P", "Self", *(cls.__name__ for cls in owner.__mro__)}:
+        return _Made(owner)
+    found = getattr(function, "__globals__", {}).get(name)
+    if isinstance(found, type) and found.__module__.startswith("tfwire."):
+        return _Made(found)
+    return None
+
+
+def _signature(function: Any) -> inspect.Signature | None:
+    try:
+        return inspect.signature(function)
+    except (TypeError, ValueError):
+        return None
+
+
+def _refusal(function: _Named, call: ast.Call) -> str:
+    """Why a function does not take the arguments of a call, by their number and their names."""
+    words = [each.arg for each in call.keywords]
+    signature = _signature(function.value)
+    spread = None in words or any(isinstance(each, ast.Starred) for each in call.args)
+    if spread or signature is None:
+        return ""
+    earlier = getattr(function.value, "earlier_names", {})
+    today = [str(earlier.get(word, word)) for word in words if earlier.get(word, word)]
+    is_method = function.owner is not None and inspect.isfunction(function.value)
+    try:
+        signature.bind_partial(*[None] * (len(call.args) + is_method), **dict.fromkeys(today))
+    except TypeError as error:
+        return f"the call has {error}".replace("has got", "has")
+    return ""
+
+
+def _fault(error: AttributeError) -> str:
+    _, found, instead = str(error).partition("; instead: ")
+    return f"instead: {instead}" if found else _NO_REPLACEMENT
+
+
+# ---- The program ---------------------------------------------------------------------------------
+class _NameFollower(ast.NodeVisitor):
+    """Follows the names of TensorFlow through a program. Visiting an expression returns what it
+    stands for: _Named, _Made, _Parts, or None if that is not known."""
+
+    def __init__(self) -> None:
+        self.imports: list[Import] = []
+        self.uses: list[Use] = []
+        self._scopes: list[dict[str, Any]] = [{}]
+        self._later: list[Callable[[], None]] = []
+
+    def run(self, tree: ast.Module) -> None:
+        """The bodies of functions come after what is around them, whose names they see."""
+        self._each(tree.body)
+        while self._later:
+            self._later.pop(0)()
+
+    def _each(self, nodes: Iterable[ast.AST | None]) -> list[Any]:
+        return [None if node is None else self.visit(node) for node in nodes]
+
+    def _note(self, node: ast.AST, name: str, fault: str = "") -> None:
+        self.uses.append(_use_at(node, name, fault))
+
+    # ---- Expressions ----
+    def visit_Name(self, node: ast.Name) -> Any:
+        return next((scope[node.id] for scope in reversed(self._scopes) if node.id in scope), None)
+
+    def visit_Attribute(self, node: ast.Attribute) -> Any:
+        value, use = self._chain(node)
+        self.uses += [use] if use else []
+        return value
+
+    def _chain(self, node: ast.expr) -> tuple[Any, Use | None]:
+        """What attributes of attributes stand for, and the one use of TensorFlow that they are."""
+        if not isinstance(node, ast.Attribute):
+            return self.visit(node), None
+        base, use = self._chain(node.value)
+        if use is not None and use.fault:
+            return None, use._replace(name=f"{use.name}.{node.attr}")
+        if not isinstance(base, _Named | _Made) or not _is_read(node):
+            return None, use
+        name = f"{base.path if isinstance(base, _Named) else base.cls.__name__}.{node.attr}"
+        try:
+            value = _attribute(base, node.attr)
+        except AttributeError as error:
+            return None, _use_at(node, name, _fault(error))
+        return value, _use_at(node, name) if value else use
+
+    def visit_Call(self, node: ast.Call) -> Any:
+        function, use = self._chain(node.func)
+        result = None
+        if isinstance(function, _Named) and callable(function.value):
+            refusal = _refusal(function, node)
+            if refusal:
+                use = _use_at(node.func, function.path, refusal)
+            result = _called(function)
+        self.uses += [use] if use else []
+        self._each([*node.args, *node.keywords])
+        return result
+
+    def visit_Tuple(self, node: ast.Tuple | ast.List) -> Any:
+        return _Parts(self._each(node.elts))
+
+    visit_List = visit_Tuple
+
+    def visit_NamedExpr(self, node: ast.NamedExpr) -> Any:
+        value = self.visit(node.value)
+        self._bind(node.target, value)
+        return value
+
+    def visit_IfExp(self, node: ast.IfExp) -> Any:
+        self.visit(node.test)
+        return _joined(self._each([node.body, node.orelse]))
+
+    def visit_Lambda(self, node: ast.Lambda) -> None:
+        with self._inner(self._parameters(node.args)):
+            self.visit(node.body)
+
+    def visit_ListComp(self, node: Any) -> None:
+        with self._inner():
+            for part in node.generators:
+                self.visit(part.iter)
+                self._bind(part.target, None)
+                self._each(part.ifs)
+            self._each(getattr(node, name, None) for name in ("key", "value", "elt"))
+
+    visit_SetComp = visit_GeneratorExp = visit_DictComp = visit_ListComp
+
+    # ---- Names ----
+    def _bind(self, target: ast.AST | None, value: Any) -> None:
+        if isinstance(target, ast.Name):
+            self._scopes[-1][target.id] = value
+        elif isinstance(target, ast.Tuple | ast.List):
+            parts = value.values if isinstance(value, _Parts) else []
+            fits = len(parts) == len(target.elts)
+            for i, each in enumerate(target.elts):
+                self._bind(each, parts[i] if fits else None)
+        elif isinstance(target, ast.Starred):
+            self._bind(target.value, None)
+        elif target is not None:
+            self.visit(target)
+
+    @contextmanager
+    def _inner(self, names: Iterable[str] = ()) -> Iterator[None]:
+        self._scopes.append(dict.fromkeys(names))
+        try:
+            yield
+        finally:
+            self._scopes.pop()
+
+    def _parameters(self, found: ast.arguments) -> list[str]:
+        """Their names; their defaults and annotations are of the scope around the function."""
+        every = [*found.posonlyargs, *found.args, *found.kwonlyargs]
+        every += [each for each in (found.vararg, found.kwarg) if each is not None]
+        self._each([*found.defaults, *found.kw_defaults, *(each.annotation for each in every)])
+        return [each.arg for each in every]
+
+    # ---- Statements ----
+    def visit_Import(self, node: ast.Import) -> None:
+        for alias in node.names:
+            root, *parts = alias.name.split(".")
+            bound = alias.asname or root
+            found = self._imported(node, root, parts) if _is_tensorflow(root) else None
+            if found is not None:
+                self._replace(node, _import_of(parts, alias.asname))
+            self._scopes[-1][bound] = found if alias.asname or not found else _TENSORFLOW
+
+    def visit_ImportFrom(self, node: ast.ImportFrom) -> None:
+        root, *parts = (node.module or "").split(".")
+        ours = node.level == 0 and _is_tensorflow(root)
+        kept = []
+        for alias in node.names:
+            if ours and alias.name == "*":
+                found = self._imported(node, root, parts)
+                if found is not None:
+                    names = [name for name in dir(found.value) if name[0] != "_"]
+                    self._scopes[-1].update({name: _attribute(found, name) for name in names})
+            else:
+                found = self._imported(node, root, [*parts, alias.name]) if ours else None
+                self._scopes[-1][alias.asname or alias.name] = found
+            kept += [alias] if found else []
+        if kept:
+            self._replace(node, _from_import_of(parts, kept))
+
+    def _imported(self, node: ast.stmt, root: str, parts: list[str]) -> _Named | None:
+        """A module or a name of one; what is not there is noted."""
+        if root != "tensorflow":
+            instead = _OVER_TENSORFLOW.get(root)
+            self._note(node, root, f"instead: {instead}" if instead else _NO_REPLACEMENT)
+            return None
+        try:
+            found = _module(parts)
+        except AttributeError as error:
+            public = parts[0] == "python" and hasattr(compat, parts[-1])
+            fault = f"instead: tf.{parts[-1]}" if public else _fault(error)
+            self._note(node, ".".join(["tf", *parts]), fault)
+            return None
+        if parts and not isinstance(node, ast.Import):
+            self._note(node, found.path)
+        return found
+
+    def _replace(self, node: ast.stmt, new: str) -> None:
+        self.imports.append(Import(node.lineno, ast.unparse(node), new))
+
+    def visit_Assign(self, node: ast.Assign) -> None:
+        value = self.visit(node.value)
+        for target in node.targets:
+            self._bind(target, value)
+
+    def visit_AnnAssign(self, node: ast.AnnAssign) -> None:
+        self.visit(node.annotation)
+        self._bind(node.target, None if node.value is None else self.visit(node.value))
+
+    def visit_AugAssign(self, node: ast.AugAssign) -> None:
+        self.visit(node.value)
+        self._bind(node.target, None)
+
+    def visit_Delete(self, node: ast.Delete) -> None:
+        for target in node.targets:
+            self._bind(target, None)
+
+    def visit_With(self, node: ast.With | ast.AsyncWith) -> None:
+        for item in node.items:
+            found = self.visit(item.context_expr)
+            entered = getattr(found.cls, "__enter__", None) if isinstance(found, _Made) else None
+            self._bind(item.optional_vars, entered and _result(entered, found.cls))
+        self._each(node.body)
+
+    visit_AsyncWith = visit_With
+
+    def visit_If(self, node: ast.If) -> None:
+        self.visit(node.test)
+        self._branches(node.body, node.orelse)
+
+    def visit_For(self, node: ast.For | ast.AsyncFor | ast.While) -> None:
+        """A loop: what it binds is not known at its beginning."""
+        self.visit(node.test if isinstance(node, ast.While) else node.iter)
+        for part in ast.walk(node):
+            name = part.id if isinstance(part, ast.Name) and not _is_read(part) else ""
+            if isinstance(self._scopes[-1].get(name), _Made):
+                self._scopes[-1][name] = None
+        self._bind(getattr(node, "target", None), None)
+        self._branches(node.body, [])
+        self._each(node.orelse)
+
+    visit_AsyncFor = visit_While = visit_For
+
+    def visit_Try(self, node: Any) -> None:
+        self._branches([*node.body, *node.orelse], *([handler] for handler in node.handlers))
+        self._each(node.finalbody)
+
+    visit_TryStar = visit_Try
+
+    def visit_ExceptHandler(self, node: ast.ExceptHandler) -> None:
+        self._each([node.type])
+        if node.name:
+            self._scopes[-1][node.name] = None
+        self._each(node.body)
+
+    def visit_Match(self, node: ast.Match) -> None:
+        self.visit(node.subject)
+        for part in ast.walk(node):
+            for name in ("name", "rest"):  # of patterns that bind
+                if isinstance(part, ast.pattern) and getattr(part, name, None):
+                    self._scopes[-1][getattr(part, name)] = None
+        self._branches(*([case] for case in node.cases), [])
+
+    def _branches(self, *bodies: Iterable[ast.AST]) -> None:
+        """Statements of which these or those run."""
+        scope = self._scopes[-1]
+        before, ends = dict(scope), []
+        for body in bodies:
+            scope.clear()
+            scope.update(before)
+            self._each(body)
+            ends.append(dict(scope))
+        names = {name for end in ends for name in end}
+        scope.update({name: _joined([end.get(name) for end in ends]) for name in names})
+
+    def visit_FunctionDef(self, node: ast.FunctionDef | ast.AsyncFunctionDef) -> None:
+        self._each([*node.decorator_list, node.returns])
+        names = self._parameters(node.args)
+        self._scopes[-1][node.name] = None
+        scopes = list(self._scopes)
+
+        def body() -> None:
+            self._scopes = scopes
+            with self._inner(names):
+                self._each(node.body)
+
+        self._later.append(body)
+
+    visit_AsyncFunctionDef = visit_FunctionDef
+
+    def visit_ClassDef(self, node: ast.ClassDef) -> None:
+        self._each([*node.decorator_list, *node.bases, *node.keywords])
+        self._scopes[-1][node.name] = None
+        with self._inner():
+            self._each(node.body)
+
+
+def _is_read(node: ast.Name | ast.Attribute) -> bool:
+    return isinstance(node.ctx, ast.Load)
+
+
+def _joined(values: list[Any]) -> Any:
+    """What a name stands for after branches: of several imports, the first."""
+    named = [value for value in values if isinstance(value, _Named)]
+    return named[0] if named else values[0] if all(v == values[0] for v in values) else None
+
+
+def _use_at(node: ast.AST, name: str, fault: str = "") -> Use:
+    """At the end of an expression: a chain of calls may have many lines. A statement begins."""
+    line, column = int(getattr(node, "lineno", 1)), int(getattr(node, "col_offset", 0))
+    if isinstance(node, ast.Attribute):
+        line = node.end_lineno or line
+        column = (node.end_col_offset or 0) - len(node.attr)
+    return Use(line, column + 1, name, fault)
+
+
+# ---- Imports -------------------------------------------------------------------------------------
+_COMPAT_MODULES = {
+    (): "tfwire.compat",
+    ("compat", "v2"): "tfwire.compat",
+    ("compat", "v1"): "tfwire.compat.v1",
+}
+
+
+def _is_tensorflow(package: str) -> bool:
+    return package == "tensorflow" or package.startswith("tensorflow_")
+
+
+def _import_of(parts: list[str], bound: str | None) -> str:
+    """The statement for ``import tensorflow.PARTS as BOUND``."""
+    module = _COMPAT_MODULES.get(tuple(parts))
+    if bound is None or module is None:
+        first = "import tfwire.compat as tensorflow"
+        return first if bound is None else _by_names(parts[:-1], [ast.alias(parts[-1], bound)])
+    return f"import {module} as {bound}"
+
+
+def _from_import_of(parts: list[str], aliases: list[ast.alias]) -> str:
+    """The statement for ``from tensorflow.PARTS import ALIASES``."""
+    module = _COMPAT_MODULES.get(tuple(parts))
+    if parts == ["compat"]:
+        found = [(_COMPAT_MODULES.get(("compat", each.name)), each) for each in aliases]
+        if all(name for name, _ in found):
+            return "; ".join(f"import {name} as {each.asname or each.name}" for name, each in found)
+    if module is None:
+        return _by_names(parts, aliases)
+    return ast.unparse(ast.ImportFrom(module, aliases, 0))
+
+
+def _by_names(parts: list[str], aliases: list[ast.alias]) -> str:
+    """Names of what is no module in tfwire.compat."""
+    if not parts:
+        return ast.unparse(ast.ImportFrom("tfwire.compat", aliases, 0))
+    names = [f"{each.asname or each.name} = tf.{'.'.join([*parts, each.name])}" for each in aliases]
+    return "; ".join(["import tfwire.compat as tf", *names])
