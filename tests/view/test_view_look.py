@@ -98,16 +98,22 @@ def test_classes_and_shapes_of_a_features_json(tmp_path):
         "matrix": feature("tensor", 2, 3),
         "rows": feature("tensor", -1, 3),
         "image": feature("tensor", 28, 28, 1),
+        "tokens": feature("tensor", -1, 16),
     }  # fmt: skip
     describe(tmp_path, features, **{"label": ["rose", "tulip"], "objects-kind": ["cat", "dog"]})
     path = tmp_path / "a.tfrecord"
     values = {"label": 1, "objects/kind": [1, 0, 7], "objects/bbox": np.full(12, 0.5)}
-    values |= {"matrix": range(6), "rows": range(12), "image": np.arange(784) % 256}
+    values |= {
+        "matrix": range(6),
+        "rows": range(12),
+        "image": np.arange(784) % 256,
+        "tokens": range(256),
+    }
     tfw.write_records(path, [values, {"matrix": [1, 2], "image": [300] * 784, "label": -1}])
     rows, alone, grid = pages(path, "", "view=record&n=0", "as=grid")
     for page in (rows, alone, grid):
         assert "1 tulip" in text_of(page)
-    for text in ("1 dog, 0 cat, 7", "(2, 3)", "(4, 3)"):
+    for text in ("1 dog, 0 cat, 7", "(2, 3)", "(4, 3)", "(16, 16)"):
         assert text in text_of(rows)
         assert text in text_of(alone)
     assert "(28, 28, 1) 300, 300" in text_of(rows)
@@ -278,6 +284,7 @@ def test_odd_episodes(tmp_path):
         {"a": [[i] for i in range(1000)], "b": [[i, *range(50)] for i in range(1000)]},
         {f"f{i:03}": [[i], [i + 1]] for i in range(300)},
         {"a": [["x"], ["y"]], "b": [[1], [2]]},
+        {"a": [list(range(100))] * 10, "b": [list(range(1, 101))] * 10},
     ]
     path = tmp_path / "odd"
     tfw.write_records(path, [tfw.encode_sequence_example({}, each) for each in lists])

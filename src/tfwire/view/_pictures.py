@@ -110,8 +110,11 @@ def find_picture(record: Record, name: FeatureName, step: int, index: int) -> Pi
 
 def _picture_of_numbers(record: Record, name: FeatureName, values: Any) -> Picture | None:
     """Numbers that plainly are pixels: of such a shape, and bytes, or from 0 to 1."""
+    described = record.described.get(name.text)
+    if name.is_list or described is None or len(values) < _SHORTEST_SIDE**2:
+        return None
     shape = shape_of(record, name)
-    if len(shape) == 2 and values.dtype.kind == "i":
+    if len(shape) == 2 and values.dtype.kind == "i" and -1 not in described.shape:
         shape = (*shape, 1)
     if len(shape) != 3 or shape[2] not in _COLOR_TYPES or min(shape[:2]) < _SHORTEST_SIDE:
         return None

@@ -15,6 +15,8 @@ _STEPS = "steps/"  # RLDS: features of all steps in a row
 
 def shape_of(record: Record, name: FeatureName) -> tuple[int, ...]:
     """The shape of a feature whose values have two dimensions or more; empty for others."""
+    if not (name.is_list or name.text in record.described or name.text.startswith(_STEPS)):
+        return ()
     steps = record.steps(name)
     if not steps or name in record.cuts:
         return ()
