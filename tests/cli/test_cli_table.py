@@ -142,6 +142,15 @@ def test_what_does_not_fit_is_summed_up():
     assert (["feature 29", "feature 07"], []) == (found[0][1:], after)
 
 
+def test_a_record_of_very_many_features():
+    tfw.write_records("in", [{f"{i:05}": i for i in range(5000)}])
+    found, after = table("in")
+    count = 5000 - len(found[0]) + 1
+    assert after[0].startswith(f"and at least {count:,} more features: 0")
+    shown = tfwire_command("head", "--records", "in").stdout.splitlines()
+    assert "  and 4,000 more features" == shown[1001]
+
+
 def test_text_with_controls_stays_text():
     texts = ["\x1b[31mred\x07 and other text", "a\u202eb\u200bc", "line\nline\ttab", "\x9b31m" * 9]
     tfw.write_records("in", [{"a\x1b[2J\u202e": t} for t in texts])
@@ -238,6 +247,17 @@ def test_plain_rows():
     assert done.stdout == tfwire_command("cat", "--format", "json", "in").stdout
 
 
+def test_plain_rows_convert_back(folder):
+    rows = [{"n": 1, "raw": b"\xff", "x": [0.5, float("inf")]}, {"n": 2, "raw": "t"}]
+    tfw.write_records("in", rows)
+    (folder / "rows.jsonl").write_text(tfwire_command("cat", "--json", "in").stdout)
+    assert 0 == tfwire_command("convert", "rows.jsonl", "-o", "back.tfrecord").returncode
+    assert list(tfw.read_records("in")) == list(tfw.read_records("back.tfrecord"))
+    (folder / "rows.jsonl").write_text('{"raw": {"base64": "?"}}')
+    done = tfwire_command("convert", "rows.jsonl", "-o", "back.tfrecord", "--force")
+    assert "line 1: 'raw': expected base64" in done.stderr
+
+
 def test_what_limits_are_called():
     tfw.write_records("in", [{"n": i} for i in range(20)])
     for words in (
@@ -261,10 +281,12 @@ def test_what_limits_are_called():
             "--shrads=2, did you mean --shards?",
         ),
         (["head", "--format", "tabel", "in"], "did you mean table? (choose from 'table'"),
+        (["in"], "invalid choice: 'in', a file; tfwire head in shows its records (choose from"),
         (["zzzzzz"], "invalid choice: 'zzzzzz' (choose from"),
     ],
 )
 def test_the_nearest_word_is_named(words, meant):
+    tfw.write_records("in", [])
     done = tfwire_command(*words)
     assert (2, "") == (done.returncode, done.stdout)
     assert meant in done.stderr

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import os
 import sys
 from collections.abc import Collection, Iterable, Sequence
 from importlib import import_module
@@ -78,7 +79,11 @@ class _Parser(argparse.ArgumentParser):
         if action.choices is not None and value not in action.choices:
             among = list(map(str, action.choices))
             words = ", ".join(map(repr, among))
-            said = f"invalid choice: {value!r}{_nearest(value, among)} (choose from {words})"
+            if action.dest == "command" and os.path.exists(value):
+                meant = f", a file; tfwire head {value} shows its records"
+            else:
+                meant = _nearest(value, among)
+            said = f"invalid choice: {value!r}{meant} (choose from {words})"
             raise argparse.ArgumentError(action, said)
 
     def parse_command(self, words: Sequence[str], parsers: dict[str, _Parser]) -> Any:

@@ -165,6 +165,11 @@ def _json_item(name: str, item: Any) -> int | float | bytes:
         return item
     if isinstance(item, float):
         return item
+    if isinstance(item, dict) and item.keys() == {"base64"}:  # as tfwire cat --json prints bytes
+        try:
+            return base64.b64decode(item["base64"], validate=True)
+        except (TypeError, ValueError):
+            raise ValueError(f"{quoted(name)}: expected base64") from None
     found = "a list in a list" if isinstance(item, list) else json_type(item)
     raise ValueError(
         f"{quoted(name)}: expected a number, a string or a list of these, found {found}"

@@ -30,7 +30,9 @@ def add_schema(parser: argparse.ArgumentParser) -> None:
     number = parser.add_mutually_exclusive_group()
     number.add_argument(
         "-n",
+        "--limit",
         "--records",
+        dest="records",
         type=_arguments.positive,
         metavar="N",
         help="read N records, in equal parts of every file (default: all of files that are not "

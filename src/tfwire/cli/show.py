@@ -12,7 +12,7 @@ from heapq import nsmallest
 from itertools import islice
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from tfwire._interface.messages import shorten, show_key, show_path
+from tfwire._interface.messages import plural, shorten, show_key, show_path
 from tfwire.cli import _arguments
 from tfwire.cli._arguments import UsageError
 from tfwire.cli._printing import record_text
@@ -216,7 +216,9 @@ class _Printer:
 
             self._print_title(path, index, offset, record)
             width = table_width() if shorten else sys.maxsize
-            print("\n".join(record_lines(self._cells(record, not shorten), width)), end="\n\n")
+            cells, left_out = self._cells(record, not shorten)
+            more = [f"  and {plural(left_out, 'more feature')}"] if left_out else []
+            print("\n".join([*record_lines(cells, width), *more]), end="\n\n")
         elif form == "json":
             print(self._json_line(record))
         else:
@@ -242,20 +244,22 @@ class _Printer:
             if len(self._options.files) > 1:
                 print(colored(f"{show_path(self._name)}:", "cyan", sys.stdout))
             self._table = Table(self._first, self._options.features)
-        self._table.add(index, self._cells(record, False))
+        self._table.add(index, *self._cells(record, False))
 
-    def _cells(self, record: bytes, whole: bool) -> dict[Key, Any]:
+    def _cells(self, record: bytes, whole: bool) -> tuple[dict[Key, Any], int]:
+        """The cells of the first features of a record, or of all; how many others there are."""
         from tfwire.cli._printing import cells, table
 
         decoded = record_text.decode_record(record)
         if decoded is None:
-            return {table.OTHER: cells.cell_of_record(record, whole)}
+            return {table.OTHER: cells.cell_of_record(record, whole)}, 0
         self._chosen.keep_features(*decoded)
-        return {
-            (is_list, name): cells.cell_of(found[name], is_list, whole)
-            for is_list, found in zip((False, True), decoded, strict=True)
-            for name in (found if whole else nsmallest(_FEATURES_OF_RECORD, found))
+        found = {
+            (is_list, name): cells.cell_of(values[name], is_list, whole)
+            for is_list, values in zip((False, True), decoded, strict=True)
+            for name in (values if whole else nsmallest(_FEATURES_OF_RECORD, values))
         }
+        return found, sum(map(len, decoded)) - len(found)
 
     def _json_line(self, record: bytes) -> str:
         import json

@@ -70,10 +70,12 @@ class Table:
         self._marks, self._width = marks(), table_width()
         self._columns: dict[Key, _Column] | None = None
         self._hidden: dict[Key, None] = {}
+        self._unnamed = 0  # features of one record that have no cells
         self._number_width = 0
 
-    def add(self, number: int, cells: Mapping[Key, Cell]) -> None:
-        """Prints a record, unless it waits for others."""
+    def add(self, number: int, cells: Mapping[Key, Cell], left_out: int = 0) -> None:
+        """Prints a record, unless it waits for others. ``left_out`` features have no cells."""
+        self._unnamed = max(self._unnamed, left_out)
         if self._columns is not None:
             self._print_record(number, cells)
             return
@@ -89,9 +91,9 @@ class Table:
             return
         self._print_line(self._marks.bottom)
         if self._hidden:
-            count = len(self._hidden)
+            count = len(self._hidden) + self._unnamed
             names = ", ".join(title_of(key) for key in list(self._hidden)[: self._width])
-            at_least = "at least " * (count == _MOST_HIDDEN)
+            at_least = "at least " * (len(self._hidden) == _MOST_HIDDEN or self._unnamed > 0)
             text = f"and {at_least}{plural(count, 'more feature')}: {names}"
             print(cut(text, self._width, self._marks.more))
             print(cut("--records shows all features, --features A,B some", self._width, ""))
