@@ -29,6 +29,12 @@
 /* Not with MSVC's headers: what clang has of intrinsics there depends on the flags of the file. */
 #if defined(__x86_64__) && (defined(__GNUC__) || defined(__clang__)) && !defined(_MSC_VER)
 #define TFWI_X86 1
+/* What is asked for of the compiler: to clang the CRC-32C instruction is a feature of its own. */
+#if defined(__clang__) && __clang_major__ >= 14
+#define TFWI_SSE42 "crc32,sse4.2"
+#else
+#define TFWI_SSE42 "sse4.2"
+#endif
 #endif
 #if defined(__aarch64__) && (defined(__GNUC__) || defined(__clang__)) && \
     !defined(__ARM_BIG_ENDIAN)

@@ -1,43 +1,76 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* CPU features by CPUID, Linux's hwcap, or macOS's sysctl. */
+/* CPU features by CPUID, or what Linux, macOS and Windows say of ARM. */
 #include "base/cpu.h"
 
 #if defined(TFWI_X86)
+
+#include <cpuid.h>
+
+/* Registers that the operating system saves: bits of XCR0. */
+enum { XCR0_AVX = 0x06, XCR0_AVX512 = 0xe6 };
+
+/* Bits of CPUID: leaf 1 in ECX, leaf 7 in EBX and in ECX. */
+enum { LEAF1_PCLMUL = 1 << 1, LEAF1_SSE42 = 1 << 20, LEAF1_OSXSAVE = 1 << 27 };
+enum { LEAF7_AVX2 = 1 << 5, LEAF7_BMI2 = 1 << 8 };
+#define LEAF7_AVX512 (1u << 16 | 1u << 17 | 1u << 30 | 1u << 31) /* F, DQ, BW, VL */
+enum { LEAF7_VBMI = 1 << 1, LEAF7_VBMI2 = 1 << 6, LEAF7_VPCLMUL = 1 << 10 };
+
+static unsigned saved_registers(void) {
+    unsigned low, high;
+    __asm__ volatile("xgetbv" : "=a"(low), "=d"(high) : "c"(0));
+    return low;
+}
 
 /* Whether vectors of 512 bits leave the clock of the CPU alone. On Ice Lake and Tiger Lake they
  * lower it for some time, also for a program that reads records only now and then: libdeflate uses
  * none there. (Skylake, Cascade Lake and Cooper Lake lower it more, but have neither VPCLMULQDQ nor
  * VBMI2, which our kernels need.) */
-static bool wide_vectors_are_cheap(void) {
-    return !__builtin_cpu_is("icelake-client") && !__builtin_cpu_is("icelake-server") &&
-           !__builtin_cpu_is("tigerlake");
+static bool wide_vectors_are_cheap(unsigned signature) {
+    static const unsigned char models[] = {0x6a, 0x6c, 0x7d, 0x7e, 0x9d, 0x8c, 0x8d};
+    const unsigned family = signature >> 8 & 15;
+    const unsigned model = (signature >> 4 & 15) | (signature >> 12 & 0xf0);
+    for (size_t i = 0; family == 6 && i < sizeof models; i++) {
+        if (model == models[i]) {
+            return false;
+        }
+    }
+    return true;
 }
 
-static unsigned detected_avx512(void) {
-    unsigned features = 0;
+/* By CPUID itself: __builtin_cpu_supports finds nothing with the run-time library of zig. */
+static unsigned asked(void) {
+    unsigned signature, eax, ebx, ecx, edx, features = 0;
+    if (!__get_cpuid(1, &signature, &ebx, &ecx, &edx)) {
+        return 0;
+    }
+    const unsigned saved = (ecx & LEAF1_OSXSAVE) != 0 ? saved_registers() : 0;
+    features |= (ecx & LEAF1_SSE42) != 0 ? TFWI_CPU_SSE42 : 0;
+    features |= (ecx & LEAF1_PCLMUL) != 0 ? TFWI_CPU_PCLMUL : 0;
+    if (!__get_cpuid_count(7, 0, &eax, &ebx, &ecx, &edx)) {
+        return features;
+    }
+    features |= (ebx & LEAF7_BMI2) != 0 ? TFWI_CPU_BMI2 : 0;
+    if ((saved & XCR0_AVX) == XCR0_AVX) {
+        features |= (ebx & LEAF7_AVX2) != 0 ? TFWI_CPU_AVX2 : 0;
+        features |= (ecx & LEAF7_VPCLMUL) != 0 ? TFWI_CPU_VPCLMUL : 0;
+    }
 #ifndef __APPLE__ /* where interrupts have lost the mask registers; libdeflate does without, too */
-    if (__builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512bw") &&
-        __builtin_cpu_supports("avx512dq") && __builtin_cpu_supports("avx512vl")) {
+    if ((saved & XCR0_AVX512) == XCR0_AVX512 && (ebx & LEAF7_AVX512) == LEAF7_AVX512) {
         features |= TFWI_CPU_AVX512;
-        features |= __builtin_cpu_supports("avx512vbmi") ? TFWI_CPU_AVX512_VBMI : 0;
-        features |= __builtin_cpu_supports("avx512vbmi2") ? TFWI_CPU_AVX512_VBMI2 : 0;
-        features |= wide_vectors_are_cheap() ? TFWI_CPU_AVX512_CHEAP : 0;
+        features |= (ecx & LEAF7_VBMI) != 0 ? TFWI_CPU_AVX512_VBMI : 0;
+        features |= (ecx & LEAF7_VBMI2) != 0 ? TFWI_CPU_AVX512_VBMI2 : 0;
+        features |= wide_vectors_are_cheap(signature) ? TFWI_CPU_AVX512_CHEAP : 0;
     }
 #endif
     return features;
 }
 
-/* The compiler's run-time library has asked CPUID before main, and XCR0 whether the operating
- * system saves the AVX and AVX-512 registers. */
-static unsigned detected(void) {
-    unsigned features = detected_avx512();
-    features |= __builtin_cpu_supports("sse4.2") ? TFWI_CPU_SSE42 : 0;
-    features |= __builtin_cpu_supports("pclmul") ? TFWI_CPU_PCLMUL : 0;
-    features |= __builtin_cpu_supports("avx2") ? TFWI_CPU_AVX2 : 0;
-    features |= __builtin_cpu_supports("bmi2") ? TFWI_CPU_BMI2 : 0;
-    features |= __builtin_cpu_supports("vpclmulqdq") ? TFWI_CPU_VPCLMUL : 0;
-    return features;
-}
+/* Asked once, before main or while the library is loaded: a virtual machine takes microseconds. */
+static unsigned found;
+
+__attribute__((constructor)) static void ask(void) { found = asked(); }
+
+static unsigned detected(void) { return found; }
 
 #elif defined(TFWI_ARM64) && defined(__linux__)
 
@@ -70,6 +103,20 @@ static unsigned detected(void) {
     unsigned features = TFWI_CPU_ARM_NEON;
     features |= has("hw.optional.armv8_crc32") ? TFWI_CPU_ARM_CRC32 : 0;
     features |= has("hw.optional.arm.FEAT_PMULL") ? TFWI_CPU_ARM_PMULL : 0;
+    return features;
+}
+
+#elif defined(TFWI_ARM64) && defined(_WIN32)
+
+#include <windows.h>
+
+/* PF_ARM_V8_CRYPTO_INSTRUCTIONS_AVAILABLE and the next, which older headers lack. */
+enum { FEATURE_CRYPTO = 30, FEATURE_CRC32 = 31 };
+
+static unsigned detected(void) {
+    unsigned features = TFWI_CPU_ARM_NEON;
+    features |= IsProcessorFeaturePresent(FEATURE_CRC32) ? TFWI_CPU_ARM_CRC32 : 0;
+    features |= IsProcessorFeaturePresent(FEATURE_CRYPTO) ? TFWI_CPU_ARM_PMULL : 0;
     return features;
 }
 

@@ -12,7 +12,7 @@
 
 #define KERNEL avx2
 #define FEATURES (TFWI_CPU_SSE42 | TFWI_CPU_PCLMUL | TFWI_CPU_AVX2 | TFWI_CPU_VPCLMUL)
-#define TARGET __attribute__((target("sse4.2,pclmul,avx2,vpclmulqdq")))
+#define TARGET __attribute__((target(TFWI_SSE42 ",pclmul,avx2,vpclmulqdq")))
 #define VEC_SIZE 32
 #define BLOCK_ROWS BLOCK_ROWS_32
 #define STREAM_WORDS STREAM_WORDS_32

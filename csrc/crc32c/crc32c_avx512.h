@@ -14,7 +14,7 @@
 #define FEATURES                                                                       \
     (TFWI_CPU_SSE42 | TFWI_CPU_PCLMUL | TFWI_CPU_BMI2 | TFWI_CPU_AVX512 | TFWI_CPU_VPCLMUL)
 #define TARGET \
-    __attribute__((target("sse4.2,pclmul,bmi2,avx512f,avx512bw,avx512dq,avx512vl,vpclmulqdq")))
+    __attribute__((target(TFWI_SSE42 ",pclmul,bmi2,avx512f,avx512bw,avx512dq,avx512vl,vpclmulqdq")))
 #define VEC_SIZE 64
 #define BLOCK_ROWS BLOCK_ROWS_64
 #define STREAM_WORDS STREAM_WORDS_64

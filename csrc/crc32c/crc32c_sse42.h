@@ -12,7 +12,7 @@
 
 #define KERNEL sse42
 #define FEATURES (TFWI_CPU_SSE42 | TFWI_CPU_PCLMUL)
-#define TARGET __attribute__((target("sse4.2,pclmul")))
+#define TARGET __attribute__((target(TFWI_SSE42 ",pclmul")))
 #define VEC_SIZE 16
 #define BLOCK_ROWS BLOCK_ROWS_16
 #define STREAM_WORDS STREAM_WORDS_16

@@ -99,7 +99,7 @@ MANNERS = {
     r"tfwi_realloc\((?!NULL)": r"base/memory\.[ch]|records/window\.c",  # arrays: TFWI_RESERVE
     r"immintrin|nmmintrin|arm_neon|arm_acle|\b_mm\d*_": rf".*_{INSTRUCTION_SETS}\.[ch]",
     r"\b(open|read|pread|mmap|fstat|strerror_r)\s*\(": r"base/(system|threads)\.[ch]",
-    r"_WIN32|<(unistd|fcntl|sys/stat|windows)\.h>": r"base/(system|threads)\.[ch]",
+    r"_WIN32|<(unistd|fcntl|sys/stat|windows)\.h>": r"base/(cpu|system|threads)\.[ch]",
     # Tags are written by their fields, as TFWI_TAG(field, type) of wire/field.h.
     r"\b0x(0a|12|1a)\b": r"(base|crc32c|records|wire|arrow)/.*|tfwire.*",
 }
@@ -108,7 +108,7 @@ MANNERS = {
 def test_core_keeps_its_manners():
     """It never prints, aborts, reads the environment or knows of Python outside of the cffi module;
     memory only through the allocator of base/memory.c; intrinsics only in files named for their
-    instruction set; what differs between systems only in base/system.c and base/threads.[ch]."""
+    instruction set; what differs between systems only in base/cpu.c, system.c and threads.[ch]."""
 
     def check(path):
         name, code = path.relative_to(CSRC).as_posix(), code_of(path)

@@ -40,7 +40,34 @@ static void test_wide_vectors_that_cost_are_left_to_those_who_ask(void) {
     tfwi_test_cpu = before;
 }
 
+#if defined(__x86_64__) && defined(__linux__) && !defined(__clang__)
+static unsigned bit(int has, unsigned feature) { return has != 0 ? feature : 0; }
+
+/* libgcc asks CPUID, too. */
+static void test_the_compilers_library_finds_the_same(void) {
+    unsigned known = 0;
+    known |= bit(__builtin_cpu_supports("sse4.2"), TFWI_CPU_SSE42);
+    known |= bit(__builtin_cpu_supports("pclmul"), TFWI_CPU_PCLMUL);
+    known |= bit(__builtin_cpu_supports("avx2"), TFWI_CPU_AVX2);
+    known |= bit(__builtin_cpu_supports("bmi2"), TFWI_CPU_BMI2);
+    known |= bit(__builtin_cpu_supports("vpclmulqdq"), TFWI_CPU_VPCLMUL);
+    if (__builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512bw") &&
+        __builtin_cpu_supports("avx512dq") && __builtin_cpu_supports("avx512vl")) {
+        known |= TFWI_CPU_AVX512;
+        known |= bit(__builtin_cpu_supports("avx512vbmi"), TFWI_CPU_AVX512_VBMI);
+        known |= bit(__builtin_cpu_supports("avx512vbmi2"), TFWI_CPU_AVX512_VBMI2);
+        const bool lowers = __builtin_cpu_is("icelake-client") ||
+                            __builtin_cpu_is("icelake-server") || __builtin_cpu_is("tigerlake");
+        known |= bit(!lowers, TFWI_CPU_AVX512_CHEAP);
+    }
+    CHECK_EQ(known & tfwi_test_cpu, tfwi_cpu_features());
+}
+#endif
+
 int main(void) {
+#if defined(__x86_64__) && defined(__linux__) && !defined(__clang__)
+    RUN(test_the_compilers_library_finds_the_same);
+#endif
     RUN(test_the_best_kernels_can_run);
     RUN(test_wide_vectors_that_cost_are_left_to_those_who_ask);
     return check_report("cpu");
