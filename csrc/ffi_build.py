@@ -5,12 +5,14 @@ import shlex
 import subprocess
 import sys
 import sysconfig
+import tempfile
 from pathlib import Path
 
 from cffi import FFI
 
 HERE = Path(__file__).resolve().parent
 ROOT = HERE.parent
+SYSTEM = sysconfig.get_platform()  # what is built for
 HEADERS = ["tfwire.h", "tfwire_pipeline.h", "tfwire_arrow.h", "tfwire_python.h"]
 
 
@@ -73,17 +75,18 @@ LINUX_LINKING = ["-Wl,-z,relro", "-Wl,-z,now", "-Wl,-z,noexecstack"]
 def has_flag(flag: str) -> bool:
     """Whether the compiler knows a flag for the machine that it compiles for."""
     compiler = shlex.split(os.environ.get("CC") or sysconfig.get_config_var("CC") or "")
-    command = [*compiler, flag, "-Werror", "-fsyntax-only", "-x", "c", os.devnull]
-    try:
-        return bool(compiler) and subprocess.run(command, capture_output=True).returncode == 0
-    except OSError:
-        return False
+    with tempfile.TemporaryDirectory() as folder:
+        command = [*compiler, flag, "-Werror", "-c", "-x", "c", os.devnull, "-o", f"{folder}/o"]
+        try:
+            return bool(compiler) and subprocess.run(command, capture_output=True).returncode == 0
+        except OSError:
+            return False
 
 
 def hardening() -> tuple[list[str], list[str]]:
     """Compiler and linker flags of a module that is not for debugging."""
     compile_args = [flag for flag in HARDENING if has_flag(flag)] + FORTIFY
-    return compile_args, LINUX_LINKING if sys.platform == "linux" else []
+    return compile_args, LINUX_LINKING if SYSTEM.startswith("linux") else []
 
 
 def flags() -> tuple[list[str], list[str]]:
@@ -105,7 +108,7 @@ def flags() -> tuple[list[str], list[str]]:
     if not link_args and "-O0" not in compile_args:
         for args, more in zip((compile_args, link_args), hardening(), strict=True):
             args += more
-    if sys.platform != "win32":  # before glibc 2.34 threads were a library of their own
+    if not SYSTEM.startswith("win"):  # before glibc 2.34 threads were a library of their own
         compile_args += ["-pthread"]
         link_args += ["-pthread"]
     return compile_args, link_args

@@ -1,9 +1,12 @@
 """What an installation looks like from outside the source tree."""
 
+import os
 import re
 import shutil
+import subprocess
 import sys
 import zipfile
+from importlib.util import module_from_spec, spec_from_file_location
 from pathlib import Path
 
 import pytest
@@ -163,6 +166,35 @@ def test_wheels_are_tested_with_files_of_the_sdist():
     text = (ROOT / "pyproject.toml").read_text(encoding="utf-8")
     sources = re.search(r"^test-sources = \[(.+)\]", text, re.MULTILINE)[1]
     assert all((ROOT / name).exists() for name in re.findall(r'"([^"]+)"', sources))
+
+
+@pytest.mark.parametrize("address", ["", "https://example.org/owner/tfwire"])
+def test_the_page_on_pypi_has_no_relative_links(address):
+    """Without an address yet, it has the texts of its links, and no picture."""
+    spec = spec_from_file_location("tfwire_setup", ROOT / "setup.py")
+    setup = module_from_spec(spec)
+    spec.loader.exec_module(setup)
+    readme = (ROOT / "README.md").read_text(encoding="utf-8")
+    page = setup.page(readme, address)
+    links = re.findall(r"\[[^]]*\]\(([^)]+)\)", page)
+    assert all(link.startswith("https://") for link in links)
+    assert (len(links) > 20) == bool(address)
+    picture = f"({address}/raw/HEAD/docs/viewer-records.webp)"
+    assert (picture in page) == bool(address)
+    assert "The tutorial goes on" in re.sub(r"\[(.*?)\]\([^)]*\)", r"\1", page)
+
+
+@pytest.mark.parametrize("compiler", ["/nowhere/cc", "cc -nostdinc"])
+def test_without_a_compiler_or_headers_a_build_says_what_it_needs(compiler, tmp_path):
+    command = [sys.executable, "setup.py", "-q", "build_ext", f"--build-temp={tmp_path}"]
+    environment = {**os.environ, "CC": compiler, "LDSHARED": compiler}
+    words = [*command, f"--build-lib={tmp_path}", "--force"]
+    done = subprocess.run(words, cwd=ROOT, env=environment, capture_output=True, text=True)
+    assert done.returncode != 0
+    assert "no wheel for" in done.stderr
+    assert "needs a C compiler, gcc or clang" in done.stderr
+    assert "headers of Python" in done.stderr
+    assert "Traceback" not in done.stderr
 
 
 EXTRAS = {
