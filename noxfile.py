@@ -357,6 +357,7 @@ def docs(session: Session) -> None:
     session.run("python", "docs/make_api.py")
     options = "--quiet", "--fail-on-warning", "--keep-going", "--fresh-env"
     session.run(environment(session, "docs") / "sphinx-build", *options, "docs", "build/docs")
+    session.run("python", "docs/check_inventory.py", "build/docs/objects.inv")
 
 
 @command("ci", needs=())

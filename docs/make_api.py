@@ -84,7 +84,7 @@ HEADER = """\
 Made by `make docs` from the docstrings: change those. Every example runs as a test. The names are
 those of the package `tfwire`, except within its modules, and two classes of results that are in
 `tfwire.typing`: FileBatches and FeatureStatistics. `tfwire.compat` is in
-[porting.md](porting.md), the command in [command-line.md](command-line.md).
+[porting](porting.md), the command in [the command line](command-line.md).
 
 """
 
