@@ -61,6 +61,30 @@ TFW_API int tfw_shorten(const uint8_t *message, size_t len, const tfw_extent *mo
                         size_t *out_len, tfw_cut *cuts, size_t cut_capacity, size_t *out_cuts,
                         uint64_t *out_left_out, tfw_error *error);
 
+/* ---- Searches ------------------------------------------------------------------------------- */
+
+/* A value of a feature that is searched for. */
+typedef struct tfw_wanted {
+    const uint8_t *name; /* of the feature or the feature list; NULL: of any, and a record that has
+                            none may hold the part, too */
+    uint64_t name_len;
+    const uint8_t *part; /* that a string holds */
+    uint64_t part_len;   /* 0: the feature with any value, or none */
+    int64_t integer;     /* that an int64 equals, with has_integer */
+    float number;        /* that a float equals, with has_number */
+    int32_t has_integer;
+    int32_t has_number;
+    int32_t is_list;     /* the name is that of a feature list */
+} tfw_wanted;
+
+/* Which records hold a value: writes the numbers of their spans, and returns how many there are.
+ * None that holds it is missing, unless a varint takes more bytes than it needs; among them may be
+ * some that are not well-formed, or that have a key twice. Without a name, strings whose beginning
+ * is not UTF-8 do not count.
+ * REQUIRES: spans in increasing order, fewer than 2^32; out has room for count numbers. */
+TFW_API size_t tfw_find(const uint8_t *data, size_t data_len, const tfw_span *spans, size_t count,
+                        const tfw_wanted *wanted, uint32_t *out);
+
 /* ---- Files of Python ------------------------------------------------------------------------ */
 
 /* Reads a whole record at an offset of a file, and verifies it and its length. TFW_OK, or what

@@ -60,7 +60,7 @@ def test_a_browser_may_leave_before_the_answer(photos, serve, capfd, monkeypatch
     viewer = serve(photos)
     threads = threading.active_count()
     asked, left = threading.Event(), threading.Event()
-    monkeypatch.setattr(viewer, "page", lambda fields: (asked.set(), left.wait(10), "page")[2])
+    monkeypatch.setattr(viewer.site, "page", lambda fields: (asked.set(), left.wait(10), "page")[2])
     browser = socket.create_connection(viewer.server_address)
     host = f"127.0.0.1:{viewer.server_port}"
     browser.sendall(f"GET /{viewer.token}/ HTTP/1.1\r\nHost: {host}\r\n\r\n".encode())
@@ -103,12 +103,14 @@ def test_every_answer_has_its_policy(photos, serve):
 def test_pages_lead_from_one_to_the_next(photos, serve):
     viewer = serve(photos)
     _, first = get(viewer)
-    (after,) = re.findall(r'rel="next" href="([^"]*)"', first.decode())
+    (after,) = set(re.findall(r'rel="next" href="([^"]*)"', first.decode()))
     _, second = get(viewer, unescape(after))
     assert b">50</a>" in second
     assert b">49</a>" not in second
-    (before,) = re.findall(r'rel="prev" href="([^"]*)"', second.decode())
-    assert first.split(b"<main>")[1] == get(viewer, unescape(before))[1].split(b"<main>")[1]
+    (before,) = set(re.findall(r'rel="prev" href="([^"]*)"', second.decode()))
+    assert re.findall(rb"<td.*?</td>", first) == re.findall(
+        rb"<td.*?</td>", get(viewer, unescape(before))[1]
+    )
     _, last = get(viewer, "?start=121")
     assert b"not an Example" in last
     assert b'rel="next"' not in last
@@ -145,14 +147,14 @@ def test_a_record_has_a_page(photos, serve):
     assert b"Not an Example" in get(viewer, "?view=record&n=121")[1]
     response, body = get(viewer, "?view=record&n=122")
     assert 404 == response.status
-    assert b"there is no record 122" in body
+    assert b"record 122 was not found" in body
 
 
 def test_a_search_finds_records(photos, serve):
     viewer = serve(photos)
     _, body = get(viewer, f"?feature={LABEL}&value=7")
     assert [str(n) for n in range(7, 120, 10)] == re.findall(r">(\d+)</a></td>", body.decode())
-    assert b"12 records found in those from 0 to 121" in body
+    assert b"12 records found in all" in body
     assert b"0 records found" in get(viewer, f"?feature={LABEL}&value=x%22%3E")[1]
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import struct
+import threading
 import zlib
 
 import numpy as np
@@ -10,9 +11,11 @@ import pytest
 
 import tfwire as tfw
 from helpers.reading import damage
+from helpers.threads import wait_for
 from helpers.view.browser import CHROMIUM, Browser
 from helpers.view.viewing import jpeg
 from tfwire.cli import main
+from tfwire.view._search import Search
 
 pytestmark = [
     pytest.mark.slow,
@@ -78,6 +81,37 @@ def test_keys(photos, serve, browser):
     assert "feature=" in browser.value("location.search")
     browser.press("/")
     assert "search" == browser.value("document.activeElement.type")
+
+
+def test_texts_are_kept_up_to_date(photos, tmp_path, serve, browser, monkeypatch):
+    """By the script: a check that ends, and a search that goes on."""
+    going, real = threading.Event(), Search._search
+
+    def held(search, *arguments):
+        assert wait_for(lambda: search._is_stopped or going.is_set())
+        real(search, *arguments)
+
+    monkeypatch.setattr(Search, "_search", held)
+    other = tmp_path / "other.tfrecord"
+    tfw.write_records(other, [{"label": 7}] * 60)
+    viewer = serve(photos, other)
+    browser.show(viewer.url)
+    browser.until("document.querySelector('[data-status=check]')?.textContent === 'no damage'")
+    browser.show(f"{viewer.url}?feature={b'label'.hex()}&value=7")
+    text = "document.querySelector('[data-status=search]')?.textContent"
+    browser.until(f"{text}?.includes('searching, 0 of 2 files')")
+    going.set()
+    browser.until(f"{text} === '61 records found in all'")
+    browser.until("document.querySelectorAll('.records tbody tr').length === 50")
+    assert [] == browser.complaints
+
+
+def test_a_search_is_stopped_by_a_link(photos, serve, browser, monkeypatch):
+    monkeypatch.setattr(Search, "_search", lambda self, *_: wait_for(lambda: self._is_stopped))
+    viewer = serve(photos)
+    browser.show(viewer.url + "?value=word")
+    browser.value("[...document.links].find(a => a.textContent === 'stop').click()")
+    browser.until("document.querySelector('[data-status=search]')?.textContent.includes('stopped')")
 
 
 def test_arrows_scroll_pages_without_rows(tmp_path, serve, browser):

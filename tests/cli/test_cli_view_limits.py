@@ -26,7 +26,7 @@ from tfwire.view._budget import Budget
 
 def link(body, word):
     """The address of a link by its text."""
-    (found,) = re.findall(rf'href="([^"]*)">{word}</a>', body.decode())
+    (found,) = set(re.findall(rf'href="([^"]*)">{word}</a>', body.decode()))
     return unescape(found)
 
 
@@ -39,7 +39,8 @@ def numbers(body):
 
 def memory_of_pages(path, *targets):
     """The most memory of a command in kB, after it has served pages. Each is asked for when the
-    thread of the one before has ended: until then, malloc has another heap for a new thread."""
+    thread of the one before has ended: until then, malloc has another heap for a new thread. That
+    of the check may go on."""
     command = [sys.executable, "-m", "tfwire", "view", "--no-open", str(path)]
     with subprocess.Popen(command, env=ENVIRONMENT, stdout=subprocess.PIPE) as process:
         try:
@@ -52,7 +53,9 @@ def memory_of_pages(path, *targets):
                 assert 200 == response.status
                 response.read()
                 connection.close()
-                assert wait_for(lambda: len(os.listdir(f"/proc/{process.pid}/task")) <= num_threads)
+                assert wait_for(
+                    lambda: len(os.listdir(f"/proc/{process.pid}/task")) <= num_threads + 1
+                )
             with open(f"/proc/{process.pid}/status", encoding="ascii") as status:
                 (line,) = (line for line in status if line.startswith("VmHWM"))
             return int(line.split()[1])
@@ -63,12 +66,12 @@ def memory_of_pages(path, *targets):
 @pytest.mark.unsanitized("weighs a process")
 @pytest.mark.skipif(not sys.platform.startswith("linux"), reason="VmHWM is Linux")
 def test_large_records_take_little_memory(tmp_path):
-    """120 MB, of which a page holds some 32."""
+    """120 MB, of which a page holds some 32, and the check beside it some records."""
     path = tmp_path / "large.tfrecord"
     with tfw.TFRecordWriter(path) as writer:
         for i in range(10):
             writer.write({"x": bytes(12 << 20), "i": i})
-    assert memory_of_pages(path, "?view=features", "?start=7") < 150_000
+    assert memory_of_pages(path, "?view=features", "?start=7") < 260_000
 
 
 @pytest.mark.slow
@@ -93,7 +96,7 @@ def test_a_large_file_takes_little_memory(tmp_path):
 
 
 def test_pages_of_large_records_lead_back(tmp_path, serve, monkeypatch):
-    monkeypatch.setattr("tfwire.view._server.Budget", partial(Budget, num_bytes=32_000))
+    monkeypatch.setattr("tfwire.view._site.Budget", partial(Budget, num_bytes=32_000))
     path = tmp_path / "large.tfrecord"
     tfw.write_records(path, [{"x": bytes(12_000), "i": i} for i in range(8)])
     viewer = serve(path)
@@ -134,8 +137,8 @@ def test_every_file_of_many_is_reached(tmp_path, serve):
     (files,) = re.findall('<select name="file".*?</select>', body.decode())
     assert 300 == files.count("<option")
     assert '<option value="150" selected>' in files
-    assert b"shard-151</h1>" in get(viewer, link(body, "next file"))[1]
-    assert b"shard-149</h1>" in get(viewer, link(body, "previous file"))[1]
+    assert b"<small>151: 0</small>" in get(viewer, link(body, "next file"))[1]
+    assert b"<small>149: 0</small>" in get(viewer, link(body, "previous file"))[1]
     assert b"previous file" not in get(viewer)[1]
     assert b"next file" not in get(viewer, "?file=299")[1]
     assert len(get(viewer)[1]) < 60_000
@@ -162,9 +165,9 @@ def test_a_record_leads_back_to_the_search_and_the_page(labels, serve):
     assert numbers(page) == numbers(back)
     assert b'value="3"' in back
     assert b"<h2>Record 367</h2>" in get(viewer, link(record, "next found"))[1]
+    assert b"<h2>Record 353</h2>" in get(viewer, link(record, "previous found"))[1]
     assert numbers(first) == numbers(get(viewer, link(page, "previous"))[1])
-    _, last = get(viewer, link(page, "360").replace("n=360", "n=0&after=997"))
-    assert b"no further record was found" in last
+    assert b"next found" not in get(viewer, link(page, "360").replace("n=360", "n=997"))[1]
 
 
 def test_a_record_leads_back_to_its_page(labels, serve):

@@ -379,19 +379,17 @@ def leave_a_column_out() -> None:
 
 def index_what_is_far() -> None:
     """The viewer gives up after some seconds; here at once."""
-    from tfwire.view import _records, _server
+    from tfwire.view import _budget, _dataset, _records
+
+    def find(budget: Any) -> Any:
+        files = [_records.BrowsedFile("data", "auto")]
+        return _dataset.DataSet(files).find(4999, budget)
 
     tfw.write_records("data", [bytes(1000)] * 5000, "GZIP")
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(_records.BrowsedFile, "find", lambda self, *_: None)
-        file = _records.BrowsedFile("data", "auto")
-        assert "tfwire index makes that quick" in raised(
-            lambda: _server._find(file, 4999, _server.Budget()), LookupError
-        )
+    late = _budget.Budget(seconds=0)
+    assert "tfwire index makes that quick" in raised(lambda: find(late), LookupError)
     assert 0 == tfwire_main("index", "data").returncode
-    file = _records.BrowsedFile("data", "auto")
-    file.check()
-    assert 4999 == _server._find(file, 4999, _server.Budget()).record_index
+    assert 4999 == find(late).position.record_index
 
 
 def follow_what_datasets_say() -> None:
@@ -463,6 +461,7 @@ ELSEWHERE = {
     ),
     "need row_splits_dtype=int64": ("parsing/test_parse_errors.py", "need row_splits_dtype=int64"),
     "batches with strings cannot be": (f"{TORCH}collated_batches.py", 'HINT = "batch_size=None"'),
+    "tfwire repair {} {}": ("cli/test_cli_view_data.py", "tfwire repair .*"),
     "len needs the DataLoader's": (f"{TORCH}iterable.py", 'match="num_workers"'),
     'SequenceExamples need batches_as="arrow"': (f"{ENGINES}beam.py", "SequenceExamples need"),
     '{} need batches_as="arrow"': (f"{ENGINES}beam.py", '"tensors": True'),

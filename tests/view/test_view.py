@@ -16,9 +16,10 @@ from helpers.reading import damage
 from helpers.view.viewing import encoded, wav
 from tfwire._records.reading.damage import RecordPosition
 from tfwire.view import as_html
-from tfwire.view._budget import Budget
+from tfwire.view._dataset import DataSet
 from tfwire.view._frozen import frozen_page
-from tfwire.view._records import BrowsedFile, FeatureName, search_for
+from tfwire.view._records import BrowsedFile, FeatureName
+from tfwire.view._search import Search
 from tfwire.view._summary import FeatureSummary
 
 HOSTILE = "<script>alert(1)</script>\x1b[31m\u202e\"'&"
@@ -212,6 +213,7 @@ def test_pages_follow_each_other(numbers, indexed):
     if indexed:
         tfw.RecordIndex.build(numbers).save()
     file = BrowsedFile(str(numbers))
+    file.load_count()
     assert (1000 if indexed else None) == file.num_records
     place, found = RecordPosition(), []
     while place is not None:
@@ -248,11 +250,13 @@ def test_damage_has_a_row_in_its_place(numbers):
 
 
 def test_a_search_leaves_out_the_others(numbers):
-    file = BrowsedFile(str(numbers))
-
     def find(feature, text):
         name = None if feature is None else FeatureName(feature)
-        return shown(file.page(RecordPosition(), 5, search_for(name, text)))
+        search = Search(DataSet([BrowsedFile(str(numbers))]), name, text)
+        search.start()
+        search.wait(1001, 60)
+        assert search.is_done
+        return [place.position.record_index for place in search.found(0, 5)]
 
     assert [17] == find("n", "17")
     assert [17, 117, 170, 171, 172] == find("name", "17")
@@ -260,14 +264,6 @@ def test_a_search_leaves_out_the_others(numbers):
     assert [] == find("n", "x") == find("missing", "")
     assert [7] == find(None, "item 7")[:1]
     assert [17, 117, 170, 171, 172] == find(None, "17")
-    assert search_for(None, "") is None
-
-
-def test_a_search_ends_in_time(numbers):
-    file = BrowsedFile(str(numbers))
-    page = file.page(RecordPosition(), 5, lambda record: False, Budget(seconds=-1))
-    assert (0, 1) == (len(page.records), page.passed)
-    assert [1] == shown(file.page(page.next, 1))
 
 
 @pytest.fixture

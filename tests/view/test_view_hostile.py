@@ -57,7 +57,7 @@ class Small(Budget):
 def small(monkeypatch):
     """Every page has a small budget; those that were made."""
     monkeypatch.setattr(Small, "made", [])
-    monkeypatch.setattr("tfwire.view._server.Budget", Small)
+    monkeypatch.setattr("tfwire.view._site.Budget", Small)
     monkeypatch.setattr(display, "Budget", Small)
     monkeypatch.setattr(frozen, "Budget", Small)
     monkeypatch.setattr(
@@ -81,10 +81,10 @@ def pages_of(path):
     """The pages of a viewer, and the pictures that they load."""
     with Viewer([BrowsedFile(str(path))]) as viewer:
         for fields in FIELDS:
-            page = viewer.page(fields)
+            page = viewer.site.page(fields)
             yield page
             for address in re.findall(r'src="picture\?([^"]*)"', page)[:3]:
-                kind, contents = viewer.picture(dict(parse_qsl(unescape(address))))
+                kind, contents = viewer.site.picture(dict(parse_qsl(unescape(address))))
                 media = find_media(contents)
                 assert media is not None
                 assert kind == media.type
@@ -178,7 +178,7 @@ def test_no_record_is_found_that_exceeds_a_budget(tmp_path_factory, found):
 
 def page_of(path, fields, budget):
     with Viewer([BrowsedFile(str(path))]) as viewer:
-        return viewer.page(fields, budget)
+        return viewer.site.page(fields, budget)
 
 
 # ---- What is left out is said -------------------------------------------------------------------
@@ -188,7 +188,7 @@ def shown(tmp_path, record, **fields):
     path = tmp_path / "hostile"
     tfw.write_records(path, [record])
     with Viewer([BrowsedFile(str(path))]) as viewer:
-        return re.sub("<.*?>", "", viewer.page({name: str(x) for name, x in fields.items()}))
+        return re.sub("<.*?>", "", viewer.site.page({name: str(x) for name, x in fields.items()}))
 
 
 def test_boxes_that_are_not_drawn_are_counted(tmp_path):
@@ -215,7 +215,7 @@ def test_values_that_are_not_read_are_counted(tmp_path):
     for fields in ({}, {"view": "record", "n": 0}):
         assert "more values, not read" in shown(tmp_path, record, **fields)
     assert "only the first values are read" in shown(tmp_path, record, view="features")
-    assert "of 1 record, only the first values are searched" in shown(tmp_path, record, value="x")
+    assert "0 records found in all" in shown(tmp_path, record, value="x")
     with tfw.TFRecordFile(tmp_path / "hostile") as records:
         assert "more values, not read" in as_html(records)
 
@@ -256,7 +256,7 @@ def test_a_page_that_is_full_goes_on_at_its_last_record(tmp_path):
     found, number = [], 0
     with Viewer([BrowsedFile(str(path))]) as viewer:
         while number is not None:
-            page = viewer.page({"start": str(number)}, Budget(html=30_000))
+            page = viewer.site.page({"start": str(number)}, Budget(html=30_000))
             found += map(int, re.findall(r">([0-9]+)</a></td>", page))
             following = re.findall(r'rel="next" href="[^"]*start=([0-9]+)', page)
             assert following != [str(number)]

@@ -19,7 +19,8 @@ from tfwire.view._budget import Allowance, Budget
 from tfwire.view._frozen import frozen_page
 from tfwire.view._media import likely_content
 from tfwire.view._pictures import colored_mask
-from tfwire.view._records import BrowsedFile, FeatureName, decoded_record, search_for
+from tfwire.view._records import BrowsedFile, FeatureName, decoded_record
+from tfwire.view._search import search_for
 from tfwire.view._summary import FeatureSummary
 
 

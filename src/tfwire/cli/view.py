@@ -27,7 +27,9 @@ _FROZEN_BYTES = 5_000_000  # of pictures
 
 def add_view(parser: argparse.ArgumentParser) -> None:
     """The options of tfwire view."""
-    parser.add_argument("files", nargs="+", metavar="FILE", help="a TFRecord file or a URL")
+    parser.add_argument(
+        "files", nargs="+", metavar="FILE", help="a TFRecord file, a URL, a folder or a pattern"
+    )
     _arguments.add_shared(parser, "--compression", "--force")
     parser.add_argument(
         "--no-open", action="store_true", help="print the address, and open no browser"
@@ -75,8 +77,10 @@ def _view(options: argparse.Namespace) -> int:
         raise UsageError("-n, --size and --force need --html")
     warnings.simplefilter("ignore", TfwireWarning)  # the pages show damage
     files = [BrowsedFile(name, options.compression) for name in options.files]
-    for file in files:
-        file.check()
+    files[0].check()
+    for file in files[1:]:
+        if file.is_local:
+            os.stat(file.path)
     missing = _missing_corners(files, corners)
     if missing:
         print(f"tfwire view: --boxes: {missing}", file=sys.stderr)

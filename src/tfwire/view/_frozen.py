@@ -84,13 +84,9 @@ class _Sample:
     def grow(self, count: int, budget: Budget) -> None:
         """Takes the next records."""
         if self.next is not None:
-            page = self.file.page(self.next, count, self._add, budget)
+            page = self.file.page(self.next, count, budget, self.summary.add)
             self.records += page.records
             self.next = page.next
-
-    def _add(self, record: Record) -> bool:
-        self.summary.add(record)
-        return True
 
 
 def _samples(files: Sequence[BrowsedFile], num_records: int, budget: Budget) -> list[_Sample]:

@@ -32,7 +32,8 @@ def _tile(record: Record, look: Look) -> Html:
     else:
         content = shown(picture, look, record if record.is_decoded else None)
     address = look.link(record) if record.is_read else ""
-    number: object = f"{record.number:,}"
+    row = record.number if record.row is None else record.row
+    number: object = f"{row:,}"
     if picture is not None and picture.media.is_sound and address:
         number = element("a", number, href=address)
         address = ""

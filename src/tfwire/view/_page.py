@@ -4,10 +4,13 @@ from __future__ import annotations
 
 import base64
 import hashlib
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from functools import partial
 from importlib.resources import files
+from typing import Any, NamedTuple
 from urllib.parse import quote
+
+import numpy as np
 
 from tfwire import InferredSchema
 from tfwire._interface.messages import plural
@@ -59,6 +62,7 @@ _ICON = element(
     xmlns="http://www.w3.org/2000/svg",
     viewBox="0 0 16 16",
 )
+_SECONDS_TO_RELOAD = 2
 
 
 # ---- The document -------------------------------------------------------------------------------
@@ -69,7 +73,13 @@ def _asset(name: str) -> str:
 
 
 def document(
-    name: str, header: Html, body: Html, *, policy: bool = False, then: str | None = None
+    name: str,
+    header: Html,
+    body: Html,
+    *,
+    policy: bool = False,
+    then: str | None = None,
+    is_growing: bool = False,
 ) -> Html:
     """A whole page.
 
@@ -78,6 +88,7 @@ def document(
         header, body: What is on it.
         policy: Whether the page says itself what it may load: only what is part of it.
         then: Where the browser goes on at once.
+        is_growing: Whether the page has more to show later; the script asks for it by itself.
     """
     scale = "width=device-width, initial-scale=1"
     head = [element("meta", charset="utf-8")]
@@ -85,6 +96,9 @@ def document(
         head.append(element("meta", http_equiv="Content-Security-Policy", content=csp("data:")))
     if then is not None:
         head.append(element("meta", http_equiv="refresh", content=f"0;url={then}"))
+    if is_growing:
+        again = element("meta", http_equiv="refresh", content=_SECONDS_TO_RELOAD)
+        head.append(element("noscript", again))
     head.append(element("meta", name="viewport", content=scale))
     head.append(element("title", shown_text(name)))
     head.append(element("link", rel="icon", href=f"data:image/svg+xml,{quote(_ICON)}"))
@@ -100,10 +114,12 @@ def html_document(head: list[Html], body: Html) -> Html:
 
 
 def csp(pictures: str) -> str:
-    """The Content-Security-Policy: nothing but our style, our script, and pictures from there."""
+    """The Content-Security-Policy: nothing but our style, our script, and pictures from there. A
+    page that is served may ask our server how far a search is."""
     style, script = (_hash(_asset(name)) for name in ("page.css", "page.js"))
+    connect = "connect-src 'self'; " if "'self'" in pictures else ""
     return (
-        f"default-src 'none'; style-src '{style}'; script-src '{script}'; "
+        f"default-src 'none'; style-src '{style}'; script-src '{script}'; {connect}"
         f"img-src {pictures}; media-src {pictures}; form-action 'self'; base-uri 'none'"
     )
 
@@ -116,7 +132,24 @@ def _hash(text: str) -> str:
 # ---- Records ------------------------------------------------------------------------------------
 
 
-def record_table(records: Sequence[Record], look: Look) -> tuple[Html, int]:
+class Frame(NamedTuple):
+    """What a table of records has around the values.
+
+    Attributes:
+        labels: Of the files; none if there is one file.
+        sort: What leads to the table sorted by a field, which goes into the head of its column.
+    """
+
+    labels: Sequence[str] = ()
+    sort: Callable[[str], Html] = lambda field: NOTHING
+
+
+_NO_FRAME = Frame()
+
+
+def record_table(
+    records: Sequence[Record], look: Look, frame: Frame = _NO_FRAME
+) -> tuple[Html, int]:
     """A row for each record, a column for each feature; damage as red rows.
 
     Returns:
@@ -124,18 +157,23 @@ def record_table(records: Sequence[Record], look: Look) -> tuple[Html, int]:
     """
     names = _columns(records)
     shown_names = names[:_COLUMNS_OF_PAGE]
-    titles: list[object] = ["#", "bytes", *([NOTHING] * len(shown_names))]
+    titles: list[object] = [join("#", frame.sort("row"))]
+    titles += ["file"] * bool(frame.labels)
+    titles.append(join("bytes", frame.sort("size")))
+    num_first = len(titles)
+    titles += [NOTHING] * len(shown_names)
     left_out = len(names) - len(shown_names) + max((r.left_out for r in records), default=0)
     if left_out:
         titles.append(small(plural(left_out, "more feature")))
     if any(record.kind == "other" for record in records):
         titles.append("content")
     rows = look.budget.html.fill(
-        partial(_row, record, shown_names, len(titles), look) for record in records
+        partial(_row, record, shown_names, len(titles), look, frame) for record in records
     )
     of_these = records[: len(rows)]
-    for i, name in enumerate(shown_names, 2):
-        titles[i] = look.budget.html.write(partial(column_head, name, of_these))
+    for i, name in enumerate(shown_names, num_first):
+        head = look.budget.html.write(partial(column_head, name, of_these))
+        titles[i] = join(head, _sort_by(name, frame))
     said = f"Kinds and histograms are of {plural(len(rows), 'record')}." if shown_names else ""
     table = html_table(titles, rows, said, class_="records")
     return scrolled("records", table), len(rows)
@@ -157,24 +195,45 @@ def _columns(records: Sequence[Record]) -> list[FeatureName]:
     return sorted(first, key=lambda name: (not first[name], name))
 
 
-def _row(record: Record, names: Sequence[FeatureName], width: int, look: Look) -> Html:
-    number, offset = f"{record.number:,}", f"byte {record.offset:,}"
-    address = look.link(record) if record.is_read else ""
-    link = element("a", number, href=address) if address else number
-    place = [element("td", link, title=offset), element("td", f"{record.size:,}")]
+def _sort_by(name: FeatureName, frame: Frame) -> Html:
+    return frame.sort(as_field(name)) if has_field(name) else NOTHING
+
+
+def _row(
+    record: Record, names: Sequence[FeatureName], width: int, look: Look, frame: Frame
+) -> Html:
+    offset = f"byte {record.offset:,}"
+    place = _place_cells(record, look, frame)
+    width -= len(place)
     kind, text = "other", too_long(record)
     if record.is_decoded:
         cells = [cell_of_feature(record, name, look) for name in names]
-        cells += [NOTHING] * (width - 2 - len(cells))
+        cells += [NOTHING] * (width - len(cells))
         return element("tr", place, cells_of_row(cells))
     if record.kind == "damage":
-        kind, text = "bad", f"{_in_words(record)} at {offset}: not shown"
+        kind, text = "bad", f"{damage_text(record)} at {offset}: not shown"
+    elif record.kind == "unreadable":
+        kind, text = "bad", f"the file cannot be read: {record.reason}"
     elif record.kind == "other":
         text = join("not an Example", _hint(record), ": ", _content(record, look))
-    return element("tr", place, element("td", text, colspan=width - 2), class_=kind)
+    return element("tr", place, element("td", text, colspan=width), class_=kind)
 
 
-def _in_words(record: Record) -> str:
+def _place_cells(record: Record, look: Look, frame: Frame) -> list[Html]:
+    """The numbers of a record in all files and in its own, and its size."""
+    offset, address = f"byte {record.offset:,}", look.link(record) if record.is_read else ""
+    row = record.row if frame.labels else record.number
+    number = "..." if row is None else f"{row:,}"  # files before it are not counted yet
+    link = element("a", number, href=address) if address else number
+    cells = [element("td", link, title=offset)]
+    if frame.labels:
+        place = shown_text(frame.labels[record.file], 30), f": {record.number:,}"
+        cells.append(element("td", small(*place)))
+    return [*cells, element("td", f"{record.size:,}")]
+
+
+def damage_text(record: Record) -> str:
+    """What is damaged, in words."""
     return _DAMAGE.get(record.reason, record.reason)
 
 
@@ -194,7 +253,7 @@ def record_view(record: Record, look: Look) -> Html:
     place = f"at byte {record.offset:,}"
     said = facts(f"{record.kind}, {plural(record.size, 'byte')} {place}")
     if record.kind == "damage":
-        return join(said, element("p", _in_words(record), class_="bad"))
+        return join(said, element("p", damage_text(record), class_="bad"))
     if record.kind == "long":
         return element("p", f"{too_long(record)}; {place}")
     if record.kind == "other":
@@ -319,3 +378,43 @@ def key_help(meanings: dict[str, str]) -> Html:
     """What keys do; those without a meaning have that of the next one."""
     shown_keys = [f"{element('kbd', key)} {text}".strip() for key, text in meanings.items()]
     return small(Html(" ".join(shown_keys)), class_="keys")
+
+
+class Order(NamedTuple):
+    """How rows are sorted.
+
+    Attributes:
+        field: "row", "size", or a feature as addresses have it; empty: they are not.
+        is_falling: The largest come first.
+    """
+
+    field: str = ""
+    is_falling: bool = False
+
+    def of(self, records: Sequence[Record]) -> list[Record]:
+        """Records in this order, of a feature by its first value: numbers, then strings, then
+        records without any.
+
+        Raises:
+            ValueError: There is no such field.
+        """
+        if not self.field or (self.field == "row" and not self.is_falling):
+            return list(records)
+        if self.field == "row":
+            return list(records[::-1])
+        keys = [self._key(record) for record in records]
+        known = [i for i, key in enumerate(keys) if key is not None]
+        known.sort(key=keys.__getitem__, reverse=self.is_falling)
+        return [records[i] for i in [*known, *(i for i, key in enumerate(keys) if key is None)]]
+
+    def _key(self, record: Record) -> Any:
+        if self.field == "size":
+            return record.size if record.kind != "unreadable" else None
+        steps = record.steps(name_of_field(self.field))
+        values = next((each for each in steps or () if len(each)), None)
+        if values is None:
+            return None
+        is_number = isinstance(values, np.ndarray) and values.dtype != object
+        if is_number and np.isnan(values[0]):
+            return None
+        return (0, values[0].item(), b"") if is_number else (1, 0, values[0])

@@ -29,7 +29,7 @@ class Picture(NamedTuple):
     """A value that is an image or a sound.
 
     Attributes:
-        number: Of the record.
+        number: Of the record, in its file.
         name: Of the feature; None if the record itself is the picture.
         step: In a feature list; 0 elsewhere.
         item: Number of the value.
@@ -37,6 +37,7 @@ class Picture(NamedTuple):
         contents: Its bytes, as the record has them.
         shape: Of pixels that are stored raw.
         is_of_numbers: Whether each of these is a number in the record.
+        in_file: The number of the file.
     """
 
     number: int
@@ -47,6 +48,7 @@ class Picture(NamedTuple):
     contents: bytes
     shape: tuple[int, int, int] | None = None
     is_of_numbers: bool = False
+    in_file: int = 0
 
     def file(self, effort: Allowance) -> bytes:
         """The bytes of a file of the type of ``media``; masks with a color per class."""
@@ -105,7 +107,8 @@ def find_picture(record: Record, name: FeatureName, step: int, index: int) -> Pi
         if shape is None:
             return None
         media = Media("image/png", shape[1], shape[0])
-    return Picture(record.number, name, step, index, media, contents, shape)
+    place = record.number, name, step, index
+    return Picture(*place, media, contents, shape, in_file=record.file)
 
 
 def _picture_of_numbers(record: Record, name: FeatureName, values: Any) -> Picture | None:
@@ -125,7 +128,8 @@ def _picture_of_numbers(record: Record, name: FeatureName, values: Any) -> Pictu
     media = Media("image/png", shape[1], shape[0])
     pixels = (values * scale).astype(np.uint8).tobytes()
     sizes = shape[0], shape[1], shape[2]
-    return Picture(record.number, name, 0, 0, media, pixels, sizes, is_of_numbers=True)
+    place = record.number, name, 0, 0
+    return Picture(*place, media, pixels, sizes, is_of_numbers=True, in_file=record.file)
 
 
 def picture_of_payload(record: Record) -> Picture | None:
@@ -133,7 +137,8 @@ def picture_of_payload(record: Record) -> Picture | None:
     media = find_media(record.payload) if record.kind == "other" else None
     if media is None:
         return None
-    return Picture(record.number, None, 0, 0, media, record.payload)
+    place = record.number, None, 0, 0
+    return Picture(*place, media, record.payload, in_file=record.file)
 
 
 def _size(features: Mapping[str, Any], names: tuple[str, ...]) -> int | None:

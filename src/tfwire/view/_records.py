@@ -1,19 +1,20 @@
-"""Records of files in pages: found by reading ahead from a known place, by a saved index, or by a
-search for values.
+"""Records of files in pages: found by reading ahead from a known place, or by a saved index.
 
-Nothing is kept but places: the memory does not depend on the size of a file.
+Nothing is kept but places: the memory does not depend on the size of a file. A file that changes
+is looked at anew.
 """
 
 from __future__ import annotations
 
 import os
+import sys
 import threading
 from bisect import bisect_right
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import suppress
+from functools import lru_cache
 from types import MappingProxyType
 from typing import Any, NamedTuple
-
-import numpy as np
 
 from tfwire import (
     DataLossError,
@@ -25,15 +26,17 @@ from tfwire import (
     read_records,
 )
 from tfwire._interface.contents import Cut, cut_message, measure
+from tfwire._interface.files import detected_compression, is_url
 from tfwire._interface.messages import show_path
 from tfwire.view._budget import RECORD_LIMITS, Budget
 from tfwire.view._described import Described, described_in
-from tfwire.view._media import readable_text
 
 # A longer record is named, not read: a page takes no more memory than that.
 LONGEST_RECORD = 64 << 20
 _PLACE_EVERY = 256  # records between the places that are remembered
 FRAME_BYTES = 16  # of a record: the length and two checksums
+_QUICKLY_COUNTED = 64 << 20  # bytes of a file whose headers are read at once
+_NEAR = 1 << 20  # bytes to read on, rather than to begin anew
 _OBJECT_BYTES = 64  # that a string, a step or a feature takes, beside what it holds
 
 
@@ -45,21 +48,23 @@ class FeatureName(NamedTuple):
 
 
 class Record(NamedTuple):
-    """A record, or a part of the file that cannot be shown.
+    """A record, or a part of a file that cannot be shown.
 
     Attributes:
         number: In the file.
         offset: Of its header; in a compressed file, in the decompressed content.
         size: Of its payload, or of the part that was left out.
-        kind: "Example", "SequenceExample", "other", "long" or "damage".
+        kind: "Example", "SequenceExample", "other", "long", "damage" or "unreadable", a whole file.
         features: Values by name; empty unless it is one of the first two kinds.
         lists: The feature lists of a SequenceExample: the values of each step, by name.
         payload: The bytes; pages keep those of other records only.
-        reason: What is damaged.
+        reason: What is damaged, or why the file cannot be read.
         left_out: How many further features and feature lists there are, which are not decoded.
         cuts: Of those that are, the ones that have more values, or steps.
         objects, memory: What it was decoded to: objects of Python, and bytes.
         described: What is said of features beside the file.
+        file: The number of its file.
+        row: Its number in all files; None if those before it are not counted.
     """
 
     number: int
@@ -75,6 +80,8 @@ class Record(NamedTuple):
     objects: int = 0
     memory: int = 0
     described: Mapping[str, Described] = MappingProxyType({})
+    file: int = 0
+    row: int | None = None
 
     @property
     def is_decoded(self) -> bool:
@@ -104,27 +111,15 @@ class Record(NamedTuple):
 
 
 class Page(NamedTuple):
-    """Some consecutive records, or those of them that were searched for.
+    """Some consecutive records of a file.
 
     Attributes:
         records: In the order of the file.
         next: Where to go on; None at the end of the file.
-        passed: How many records were read for it.
-        partly: How many of them were read in part: the values that follow were not searched.
     """
 
     records: list[Record]
     next: RecordPosition | None
-    passed: int
-    partly: int = 0
-
-    def first(self, count: int, start: RecordPosition) -> Page:
-        """The page with so many records; the next page begins with the others."""
-        if count == len(self.records):
-            return self
-        place = RecordPosition(self.records[count].number, self.records[count].offset)
-        passed = place.record_index - start.record_index
-        return self._replace(records=self.records[:count], next=place, passed=passed)
 
 
 class BrowsedFile:
@@ -133,25 +128,73 @@ class BrowsedFile:
     Args:
         path: A file or URL.
         compression_type: As for read_records.
+        number: Of the file.
 
     Attributes:
-        path: The file.
+        path, compression_type, number: The same.
         name: For people.
         size: In bytes; None if it is not known.
         num_records: None unless a saved index says it, or the end was reached.
         described: What is said of features beside it.
+        stamp: Another one says that the file has changed: the time, and the size; None of a URL.
     """
 
-    def __init__(self, path: str, compression_type: Any = "auto") -> None:
+    def __init__(self, path: str, compression_type: Any = "auto", number: int = 0) -> None:
         self.path = path
+        self.compression_type = compression_type
+        self.number = number
         self.name = show_path(path)
-        self._compression = compression_type
         self.described = described_in(os.path.dirname(os.path.abspath(path)))
-        self.size = os.path.getsize(path) if os.path.isfile(path) else None
-        self._index = _saved_index(path)
-        self.num_records = None if self._index is None else len(self._index)
-        self._places = [RecordPosition()]
+        self.is_local = not is_url(path)
         self._lock = threading.Lock()  # of the places
+        self._look(self._find_stamp())
+
+    def _find_stamp(self) -> tuple[int, int] | None:
+        try:
+            status = os.stat(self.path) if self.is_local else None
+        except (OSError, ValueError):  # which reading reports
+            status = None
+        return None if status is None else (status.st_mtime_ns, status.st_size)
+
+    def _look(self, stamp: tuple[int, int] | None) -> None:
+        """Forgets what was known of the file."""
+        self.stamp = stamp
+        self.size = None if stamp is None else stamp[1]
+        self.num_records: int | None = None
+        self._is_counted = False
+        self._places = [RecordPosition()]
+
+    def look_again(self) -> None:
+        """Notices that the file has changed."""
+        stamp = self._find_stamp()
+        if stamp != self.stamp:
+            self._look(stamp)
+
+    @property
+    def _index(self) -> RecordIndex | None:
+        try:
+            return _saved_index(self.path, self.stamp)
+        except (OSError, DataLossError, ValueError, ImportError):
+            return None
+
+    def load_count(self) -> None:
+        """Takes the number of records from a saved index, if there is one."""
+        if self._is_counted or self.num_records is not None:
+            return
+        self._is_counted = True
+        index = self._index
+        self.num_records = None if index is None else len(index)
+
+    def count(self, budget: Budget) -> None:
+        """Finds the number of records, if that is quick: by an index, or within the time."""
+        self.load_count()
+        if self.num_records is not None or not self.is_local or budget.is_late:
+            return
+        if self.size is not None and self.size <= _QUICKLY_COUNTED:
+            with suppress(DataLossError):
+                self.num_records = len(RecordIndex.build(self.path, self.compression_type))
+        if self.num_records is None:
+            self.find(sys.maxsize, budget)
 
     def check(self) -> None:
         """Raises the error that reading would: the file is missing, or cannot be opened.
@@ -167,37 +210,53 @@ class BrowsedFile:
         self,
         start: RecordPosition,
         count: int,
-        wanted: Callable[[Record], bool] | None = None,
         budget: Budget | None = None,
+        see: Callable[[Record], object] | None = None,
     ) -> Page:
         """Records from a place on.
 
         Args:
             start: The place.
             count: How many records to give at most.
-            wanted: Leaves out the others. It sees the payloads, which the page does not keep.
-            budget: A page ends with the record that exceeds it, and a search when it is late.
+            budget: A page ends with the record that exceeds it.
+            see: Called with each record and its payload, which the page does not keep.
         """
         budget = budget or Budget()
         found: list[Record] = []
-        passed = partly = 0
         with self._reader(start) as reader:
             for record in self._parts(reader):
-                passed += 1
-                partly += not record.is_whole
-                if wanted is None or wanted(record):
-                    found.append(record if record.kind == "other" else record._replace(payload=b""))
-                    budget.spend(record.objects, record.memory)
-                is_late = wanted is not None and budget.is_late
-                if len(found) >= count or budget.is_full or is_late:
+                if see is not None:
+                    see(record)
+                found.append(record if record.kind == "other" else record._replace(payload=b""))
+                budget.spend(record.objects, record.memory)
+                if len(found) >= count or budget.is_full:
                     place = place_after(record)
                     break
             else:
                 self.num_records = reader.position.record_index
-                return Page(found, None, passed, partly)
+                return Page(found, None)
         self._remember(place)
         at_end = self.num_records == place.record_index or place.offset == self.size
-        return Page(found, None if at_end else place, passed, partly)
+        return Page(found, None if at_end else place)
+
+    def at(self, places: Sequence[RecordPosition], budget: Budget) -> Iterator[Record]:
+        """Records at known places, in order. Those that are near each other are read on to, as are
+        all of a compressed file."""
+        left = list(places[::-1])
+        reads_on = len(left) > 1 and self._is_compressed
+        while left and not budget.is_full:
+            with self._reader(left[-1]) as reader:
+                for record in self._parts(reader):
+                    if record.number == left[-1].record_index:
+                        budget.spend(record.objects, record.memory)
+                        yield record if record.kind == "other" else record._replace(payload=b"")
+                    while left and left[-1].record_index <= record.number:
+                        left.pop()
+                    near = left and left[-1].offset - record.offset < _NEAR
+                    if not left or budget.is_full or not (near or reads_on):
+                        break
+                else:  # the file has become shorter
+                    return
 
     def first(self, count: int, budget: Budget | None = None) -> Iterator[Record]:
         """The first records one by one, so that not all of them are in memory. The record that
@@ -213,13 +272,17 @@ class BrowsedFile:
 
     def find(self, number: int, budget: Budget | None = None) -> RecordPosition | None:
         """The place of a record by its number; None if it is not there, or too far for the time."""
-        if self._index is not None:
-            if number >= len(self._index):
+        self.look_again()
+        index = self._index
+        if index is not None:
+            if number >= len(index):
                 return None
-            return RecordPosition(number, int(self._index.offsets[number]))
+            return RecordPosition(number, int(index.offsets[number]))
         with self._lock:
             place = self._places[bisect_right(self._places, (number, 1 << 63)) - 1]
-        if place.record_index == number:
+        if self.num_records is not None and number >= self.num_records:
+            return None
+        if place.record_index == number and place.offset != self.size:
             return place
         budget = budget or Budget()
         with self._reader(place) as reader:
@@ -238,7 +301,7 @@ class BrowsedFile:
     def record(self, number: int, budget: Budget | None = None) -> Record | None:
         """A record by its number."""
         place = self.find(number, budget)
-        found = self.page(place, 1, budget=budget).records if place is not None else []
+        found = self.page(place, 1, budget).records if place is not None else []
         return found[0] if found and found[0].number == number else None
 
     def payload(self, number: int) -> bytes | None:
@@ -257,10 +320,18 @@ class BrowsedFile:
             if self._places[at - 1] != place:
                 self._places.insert(at, place)
 
+    @property
+    def _is_compressed(self) -> bool:
+        """Whether offsets are not those of the file, as far as that is known."""
+        if self.compression_type != "auto" or not self.is_local:
+            return self.compression_type not in ("auto", "", None)
+        return bool(detected_compression(self.path))
+
     def _reader(self, start: RecordPosition) -> Any:
+        self.look_again()
         return read_records(
             self.path,
-            self._compression,
+            self.compression_type,
             on_corrupt="skip",
             max_record_size=LONGEST_RECORD,
             start=start,
@@ -272,13 +343,14 @@ class BrowsedFile:
         told = 0
         for _, number, offset, payload in reader.with_positions():
             while told < len(reader.skipped) and reader.skipped[told].begin < offset:
-                yield self._skipped(reader.skipped[told])
+                yield self.skipped(reader.skipped[told])
                 told += 1
-            yield decoded_record(number, offset, payload)._replace(described=self.described)
+            found = decoded_record(number, offset, payload)
+            yield found._replace(described=self.described, file=self.number)
         for region in reader.skipped[told:]:
-            yield self._skipped(region)
+            yield self.skipped(region)
 
-    def _skipped(self, region: SkippedRegion) -> Record:
+    def skipped(self, region: SkippedRegion) -> Record:
         """Damage, or a record that is only too long to show."""
         size, kind = region.end - region.begin, "damage"
         is_long = region.reason == "too large"
@@ -286,7 +358,8 @@ class BrowsedFile:
             is_long = self._is_whole(region)
         if is_long:
             size, kind = size - FRAME_BYTES, "long"
-        return Record(region.record_index, region.begin, size, kind, reason=region.reason)
+        at = region.record_index, region.begin, size, kind
+        return Record(*at, reason=region.reason, file=self.number)
 
     def _is_whole(self, region: SkippedRegion) -> bool:
         """Whether the last record of a region ends where the file does."""
@@ -312,11 +385,10 @@ def place_after(record: Record) -> RecordPosition:
     return RecordPosition(record.number + 1, record.offset + record.size + frame)
 
 
-def _saved_index(path: str) -> RecordIndex | None:
-    try:
-        return RecordIndex.load(path)
-    except (OSError, DataLossError, ValueError, ImportError):
-        return None
+@lru_cache(maxsize=4)
+def _saved_index(path: str, _: tuple[int, int] | None) -> RecordIndex:
+    """The index of a file, which may be large: few are kept."""
+    return RecordIndex.load(path)
 
 
 def decoded_record(number: int, offset: int, payload: bytes) -> Record:
@@ -336,52 +408,3 @@ def decoded_record(number: int, offset: int, payload: bytes) -> Record:
     objects, memory = extent.objects, extent.num_bytes + _OBJECT_BYTES * extent.objects
     found = Record(number, offset, size, kind, features, lists, payload, "", left_out, cuts)
     return found._replace(objects=objects, memory=max(size, memory))
-
-
-# ---- The search: which records have a feature with a value --------------------------------------
-
-
-def search_for(name: FeatureName | None, text: str) -> Callable[[Record], bool] | None:
-    """Whether a record has a feature, and ``text`` in it; None if nothing is searched for.
-
-    Args:
-        name: A feature, or a feature list, of which one step is enough; None: any of them.
-        text: A number that equals one of the values, or part of one of the strings. Without a
-            name, images and other strings that are not text are left out: short texts occur in
-            them by chance.
-    """
-    if name is None and not text:
-        return None
-    part = text.encode("utf-8", "surrogateescape")
-
-    def matches(record: Record) -> bool:
-        names = record.names if name is None else [name]
-        steps = (values for each in names for values in record.steps(each) or ())
-        if not text:
-            return name is not None and record.steps(name) is not None
-        return any(_has(values, text, part, name is None) for values in steps)
-
-    return matches
-
-
-def _has(values: Any, text: str, part: bytes, only_text: bool) -> bool:
-    if isinstance(values, np.ndarray) and values.dtype != object:
-        try:
-            wanted = _integer_of(text) if values.dtype == np.int64 else np.float32(text)
-        except (ValueError, OverflowError):
-            return False
-        return bool(np.any(values == wanted))
-    return any(
-        part in value and not (only_text and readable_text(value) is None) for value in values
-    )
-
-
-def _integer_of(text: str) -> int:
-    """An integer, exactly; also one that is written like 1e3."""
-    try:
-        number = int(text)
-    except ValueError:
-        if not float(text).is_integer():
-            raise
-        number = int(float(text))
-    return int(np.int64(number))  # an OverflowError if no int64 is equal

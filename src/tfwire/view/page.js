@@ -70,3 +70,19 @@ search?.addEventListener("input", () => {
   const wanted = search.value.toLowerCase();
   for (const row of rows) row.hidden = !row.textContent.toLowerCase().includes(wanted);
 });
+// Searches and checks go on: their texts are kept up to date, and a page that has more to show is
+// loaded again, unless somebody types.
+const growing = document.querySelectorAll("[data-rows-now]");
+async function update() {
+  const told = await (await fetch(`status${location.search}`)).json();
+  for (const part of document.querySelectorAll("[data-status]")) {
+    part.textContent = told[part.dataset.status];
+  }
+  const search = find("[data-status=search][data-rows-now]");
+  const isFull = search && (told.rows > Number(search.dataset.rowsNow) || !told.searching);
+  const isChecked = location.search.includes("view=damage") && !told.running;
+  const isTyping = document.activeElement.matches("input, select");
+  if ((isFull || isChecked) && !isTyping) location.reload();
+  else if (told.running || isFull) setTimeout(update, 500);
+}
+if (growing.length) setTimeout(update, 300);

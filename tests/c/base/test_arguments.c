@@ -168,6 +168,7 @@ static void no_messages_are_no_error(void) {
     uint64_t left_out = 9;
     CHECK_EQ(TFW_OK, tfw_shorten(NULL, 0, &extent, NULL, &a, NULL, 0, &b, &left_out, NULL));
     CHECK(a == 0 && b == 0 && left_out == 0);
+    CHECK_EQ(0, tfw_find(NULL, 0, NULL, 0, &(tfw_wanted){.part_len = 0}, NULL));
     CHECK_EQ(TFW_OK, tfw_measure(NULL, 0, &extent, NULL));
     CHECK(extent.features == 0 && extent.objects == 0 && extent.bytes == 0);
     tfw_survey *survey;

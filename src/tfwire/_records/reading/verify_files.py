@@ -172,9 +172,10 @@ def verify_inputs(
     receipt: bool,
     progress: Callable[[Any, int], None],
     num_threads: int,
+    max_record_size: int | None = None,
 ) -> FileMap[Any, FileReport]:
     """As verify_files, of inputs in which no pattern is expanded."""
-    verify = _Verify(compression_type, None, file_crc32c, receipt)
+    verify = _Verify(compression_type, max_record_size, file_crc32c, receipt)
     verify.progress = progress
     return _verify_all(verify, inputs, num_threads)
 
