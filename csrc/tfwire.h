@@ -313,7 +313,8 @@ typedef struct tfw_region {
     uint64_t record;  /* number of the first record left out */
     uint64_t needed;  /* TFW_E_TRUNCATED: bytes that the record takes, if known; else 0 */
     int32_t reason;   /* TFW_E_TRUNCATED, TFW_E_LENGTH_CRC, TFW_E_DATA_CRC, TFW_E_TOO_LARGE */
-    int32_t reserved;
+    int32_t records;  /* that it counts as; negative: some of its bytes may hold others. INT32_MAX
+                         and -INT32_MAX: as many, or more */
 } tfw_region;
 
 TFW_API int tfw_reader_create(const tfw_reader_options *options, tfw_reader **out_reader,

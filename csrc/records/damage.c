@@ -14,6 +14,13 @@
 
 /* ---- Regions left out ----------------------------------------------------------------------- */
 
+/* One more record in a region. */
+static void count_record(tfw_region *region, bool exact) {
+    int32_t count = region->records < 0 ? -region->records : region->records;
+    count += count < INT32_MAX ? 1 : 0;
+    region->records = exact && region->records >= 0 ? count : -count;
+}
+
 /* Moves the end of the last region. */
 static void extend_region(tfw_reader *reader, uint64_t end) {
     tfw_region *last = &reader->regions.of[reader->regions.count - 1];
@@ -22,11 +29,12 @@ static void extend_region(tfw_reader *reader, uint64_t end) {
 }
 
 /* Notes [begin, end) for the current damage, as part of the last region if it touches that. A
- * record that is cut stays apart: it may not be complete yet. */
-static int note_region(tfw_reader *reader, uint64_t begin, uint64_t end) {
+ * record that is cut stays apart: it may not be complete yet. exact: this is one record. */
+static int note_region(tfw_reader *reader, uint64_t begin, uint64_t end, bool exact) {
     if (reader->regions.count != 0 && reader->regions.of[reader->regions.count - 1].end == begin &&
         reader->damage.status != TFW_E_TRUNCATED) {
         extend_region(reader, end);
+        count_record(&reader->regions.of[reader->regions.count - 1], exact);
         return TFW_OK;
     }
     if (!ROOM_FOR_ONE(reader->regions)) {
@@ -39,6 +47,7 @@ static int note_region(tfw_reader *reader, uint64_t begin, uint64_t end) {
         .record = reader->record,
         .needed = damage->status == TFW_E_TRUNCATED ? (uint64_t)damage->expected : 0,
         .reason = damage->status,
+        .records = exact ? 1 : -1,
     };
     reader->skipped_regions++;
     reader->skipped_bytes += end - begin;
@@ -85,7 +94,7 @@ static int finish_with_region(tfw_reader *reader) {
     if (end == UINT64_MAX) {
         end = tfwi_file_offset(reader, reader->end);
     }
-    int status = note_region(reader, begin, end);
+    int status = note_region(reader, begin, end, false);
     return status == TFW_OK ? tfwi_reader_finish(reader) : status;
 }
 
@@ -113,7 +122,7 @@ static int skip_damaged(tfw_reader *reader) {
             return status;
         }
     }
-    int status = note_region(reader, begin, begin + (exact ? claimed : 1));
+    int status = note_region(reader, begin, begin + (exact ? claimed : 1), exact);
     if (status == TFW_OK) {
         if (!exact && begin + claimed > reader->doubtful) {
             reader->doubtful = begin + claimed;

@@ -231,7 +231,9 @@ def test_of_very_many_faults_the_first_are_listed_and_all_are_counted(files, wor
     (files / "very").write_bytes(pair * 65_600)
     text = tfwire_command(*words, cwd=files).stdout
     assert f"of 65,600 {noun}s only 65,536 are listed" in text
-    assert 1 + 65_536 + 1 == len(text.splitlines())
+    lines = [line for line in text.splitlines() if ": data crc" in line or "bit 0" in line]
+    assert 65_536 == len(lines)
+    assert len(text.splitlines()) < 65_536 + 30
     (report,) = lines_of_json(tfwire_command(*words, "--json", cwd=files))
     assert (65_600, 65_536) == (report[f"num_{key}"], len(report[key]))
 

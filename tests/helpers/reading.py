@@ -27,7 +27,7 @@ def read_outcome(paths: Any, compression_type: Any = "auto", **options: Any) -> 
                 found.append(record)
         except tfw.DataLossError as error:
             damage = Damage(error.record_index, error.offset, error.reason)
-    regions = [Region(*region[1:]) for region in records.skipped]
+    regions = [Region(*region[1:5]) for region in records.skipped]
     assert bool(regions) == bool(caught)
     return Outcome(found, regions, damage)
 

@@ -14,7 +14,8 @@
   a device whose bytes never end.
 * What may be wrong with files: ``problems_of_sets`` of shards that are half published, and
   ``damage_hint``, what a file looks like of which no record is read; ``detected_compression`` says
-  whether offsets are those of the file. ``verify_inputs`` verifies them, whatever their names.
+  whether offsets are those of the file. ``verify_inputs`` verifies them, whatever their names;
+  ``lost_records`` says of a report how many records are lost where, ``total_lost`` how many in all.
 * Records as bytes of a file: ``as_record`` of what writers take, ``Packer`` frames, ``FRAME`` is
   the size of a frame; ``chunks`` of many records.
 
@@ -54,6 +55,11 @@ from tfwire._records.frames import (
     Packer as Packer,
     as_record as as_record,
     chunks as chunks,
+)
+from tfwire._records.index.lost_records import (
+    LostRecords as LostRecords,
+    lost_records as lost_records,
+    total_lost as total_lost,
 )
 from tfwire._records.reading.options import (
     AS_TENSORFLOW as AS_TENSORFLOW,

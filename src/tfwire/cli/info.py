@@ -8,8 +8,8 @@ import sys
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
-from tfwire._interface.messages import plural, printable, show_key, show_path
-from tfwire.cli import _arguments
+from tfwire._interface.messages import plural, show_key, show_path
+from tfwire.cli import _arguments, verify
 from tfwire.cli._printing import record_text
 from tfwire.cli._streams import Progress
 
@@ -103,6 +103,7 @@ class _SumOfFiles:
 def _count(options: argparse.Namespace) -> int:
     """Counts the records that verify; damage is reported on stderr."""
     from tfwire import verify_file
+    from tfwire._interface.files import total_lost
 
     total = 0
 
@@ -110,15 +111,20 @@ def _count(options: argparse.Namespace) -> int:
         nonlocal total
         report = verify_file(_arguments.input_file(name), compression_type=options.compression)
         total += report.num_records
+        lost = verify.find_lost(report, report.path)
         if options.json:
-            _arguments.print_json(
-                {"path": report.path, "records": report.num_records, "intact": report.intact}
-            )
+            fields = {"path": report.path, "records": report.num_records, "intact": report.intact}
+            _arguments.print_json({**fields, **verify.lost_json(report, lost, 0)})
         else:
             print(f"{report.num_records:>12} {show_path(report.path)}")
         _arguments.complain_of_damage(
             options, report.path, report.skipped, report.hint, report.compression
         )
+        if lost:
+            words = lost[0] if len(lost) == 1 else total_lost(report, lost)
+            _arguments.complain(options, f"{name}: {words}")
+        if (command := verify.repair_command(report, lost)) is not None:
+            _arguments.print_error(None, f"next: {command}")
         return int(not report.intact)
 
     status = _arguments.for_each_file(options, count)
@@ -154,13 +160,9 @@ def _print_payload(indent: str, payload: int, records: int, shortest: int, longe
 
 def _print_damage(report: FileReport) -> None:
     print(f"  intact       {'yes' if report.intact else 'NO'}")
-    for region in report.skipped[:_SHOWN_ITEMS]:
-        print(f"    {_arguments.describe_region(region, report.compression)}")
-    if report.skipped.num_regions > _SHOWN_ITEMS:
-        count = plural(report.skipped.num_regions, "region")
-        print(f"    of {count} the first {_SHOWN_ITEMS} are listed; tfwire verify lists more")
-    if report.hint is not None:
-        print(f"    {_arguments.as_flags(printable(report.hint))}")
+    lost = verify.find_lost(report, report.path)
+    verify.print_lost(report, lost, "    ", _SHOWN_ITEMS)
+    verify.print_remedy(report, lost, "    ")
 
 
 def _print_first(record: bytes, indent: str) -> None:
@@ -185,6 +187,7 @@ def _print_table(indent: str, features: list[tuple[str, str, str]], count: int) 
 def _as_json(report: FileReport, size: int | None) -> dict[str, Any]:
     return {
         **_arguments.report_json(report, _JSON_REGIONS),
+        **verify.lost_json(report, verify.find_lost(report, report.path), _JSON_REGIONS),
         "bytes": size,
         "shortest": report.shortest,
         "longest": report.longest,

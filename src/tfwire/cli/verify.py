@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import argparse
+import os
+import shlex
 import sys
 from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING, Any
@@ -12,8 +14,11 @@ from tfwire.cli import _arguments
 from tfwire.cli._streams import Progress, colored
 
 if TYPE_CHECKING:
-    from tfwire import FileReport, Receipt
+    from tfwire import FileReport, Receipt, RepairReport
+    from tfwire._interface.files import LostRecords
     from tfwire.typing import ParallelMap
+
+_GAPS_IN_WORDS = 20
 
 
 def add_verify(parser: argparse.ArgumentParser) -> None:
@@ -121,15 +126,97 @@ def _report(report: FileReport, options: argparse.Namespace) -> None:
     if report.receipt is not None:
         facts.append(f"receipt {report.receipt.hash:016x}")
     print(f"{show_path(report.path)}: {', '.join(facts)}")
-    for region in report.skipped:
-        print(f"  {_arguments.describe_region(region, report.compression)}")
-    _arguments.print_more(report.skipped.num_regions, len(report.skipped), "region")
+    lost = find_lost(report, report.path)
+    print_lost(report, lost)
+    print_remedy(report, lost)
+
+
+# ---- Damage in words ----------------------------------------------------------------------------
+
+
+def find_lost(report: FileReport | RepairReport, name: str) -> list[LostRecords]:
+    """What a file has lost, by its name on the command line."""
+    from tfwire._interface.files import lost_records
+
+    on_disk = report.skipped and os.path.isfile(name)
+    return lost_records(report, name if on_disk else None) if report.num_records else []
+
+
+def print_lost(
+    report: FileReport | RepairReport,
+    lost: list[LostRecords],
+    indent: str = "  ",
+    most: int | None = None,
+) -> None:
+    """Prints what was left out of a file: how many records, in words, and each region.
+
+    Args:
+        report: Of the file.
+        lost: What it has lost.
+        indent: Of the lines.
+        most: Of so many regions at most.
+    """
+    from tfwire._interface.files import total_lost
+
+    for gap in lost[:_GAPS_IN_WORDS]:
+        print(f"{indent}{gap}")
+    if len(lost) > 1:
+        print(f"{indent}in all {total_lost(report, lost)}, in {plural(len(lost), 'place')}")
+    listed = report.skipped[:most]
+    for region in listed:
+        print(f"{indent}{_arguments.describe_region(region, report.compression)}")
+    if report.skipped.num_regions > len(listed):
+        count = plural(report.skipped.num_regions, "region")
+        more = "" if most is None else "; tfwire verify lists more"
+        print(f"{indent}of {count} only {len(listed):,} are listed{more}")
+
+
+def print_remedy(report: FileReport, lost: list[LostRecords], indent: str = "  ") -> None:
+    """Prints what a file looks like, or the command that repairs it."""
     if report.hint is not None:
-        print(f"  {_arguments.as_flags(printable(report.hint))}")
+        print(f"{indent}{_arguments.as_flags(printable(report.hint))}")
+    elif (command := repair_command(report, lost)) is not None:
+        print(f"{indent}next: {command}")
+
+
+def lost_json(
+    report: FileReport | RepairReport, lost: list[LostRecords], most: int | None = None
+) -> dict[str, Any]:
+    """How many records a file has lost, and where, as fields of JSON."""
+    from tfwire._interface.files import total_lost
+
+    count, certainty = total_lost(report, lost)
+    gaps = [gap.to_dict() for gap in lost[:most]]
+    return {"lost_records": count, "lost_certainty": certainty, "gaps": gaps}
+
+
+def repair_command(report: FileReport, lost: list[LostRecords]) -> str | None:
+    """The command that repairs a file; None: nothing would be left, or it cannot be read again."""
+    from tfwire._interface.files import is_url
+
+    path = report.path
+    if not lost or not (is_url(path) or os.path.isfile(path)):
+        return None
+    folder, name = ("", path.rsplit("/", 1)[-1]) if is_url(path) else os.path.split(path)
+    words = ["tfwire", "repair", *(["--correct"] if may_be_corrected(report, lost) else [])]
+    return show_command([*words, path, os.path.join(folder, f"repaired-{name}")])
+
+
+def may_be_corrected(report: FileReport | RepairReport, lost: list[LostRecords]) -> bool:
+    """Whether single bits may have been flipped: of a record that is there, as a whole."""
+    return not report.compression and any(gap.is_whole for gap in lost)
+
+
+def show_command(words: Sequence[str]) -> str:
+    """A command to be typed."""
+    return printable(shlex.join(words))
+
+
+# ---- JSON, and all files ------------------------------------------------------------------------
 
 
 def _as_json(report: FileReport, options: argparse.Namespace) -> dict[str, Any]:
-    fields = _arguments.report_json(report)
+    fields = {**_arguments.report_json(report), **lost_json(report, find_lost(report, report.path))}
     if options.crc32c:
         fields["crc32c"] = _crc_text(report)
     if report.receipt is not None:

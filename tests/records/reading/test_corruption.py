@@ -233,7 +233,7 @@ def test_regions_are_listed_over_all_files(tmp_path):
     with pytest.warns(UserWarning, match="left out"):
         assert RECORDS[1:] + RECORDS + RECORDS[:-1] == list(records)
     expected = [
-        tfw.SkippedRegion(paths[0], 0, 21, 0, "data crc"),
+        tfw.SkippedRegion(paths[0], 0, 21, 0, "data crc", 1, True),
         tfw.SkippedRegion(paths[2], OFFSETS[3], len(DATA) - 1, 3, "truncated"),
     ]
     assert expected == records.skipped

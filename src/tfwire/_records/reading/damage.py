@@ -21,7 +21,8 @@ from tfwire._records.files.urls import INDEX_SUFFIX
 _KEPT_REGIONS = lib.TFW_MOST_REGIONS
 # A tfw_region.
 _REGION = np.dtype(
-    [*((name, "u8") for name in ("begin", "end", "record", "needed")), ("reason", "i4"), ("", "i4")]
+    [(name, "u8") for name in ("begin", "end", "record", "needed")]
+    + [(name, "i4") for name in ("reason", "records")]
 )
 
 
@@ -35,8 +36,12 @@ class SkippedRegion(NamedTuple):
             bytes, except that the reason "compressed stream" counts bytes of the file itself. With
             on_corrupt="stop" the region ends with the file, or where reading ended if the size of
             the file is not known.
-        record_index: Number of the first record left out. A region counts as one record.
+        record_index: Number of the first record left out.
         reason: As DataLossError.reason.
+        num_records: How many records it counts as in the numbers of those after it. Damaged
+            payloads whose lengths lead on are counted; bytes in which the next record had to be
+            searched count as one, and damage to a compressed stream as none.
+        is_exact: False if there may have been more.
     """
 
     path: str | os.PathLike[str] | None
@@ -44,6 +49,8 @@ class SkippedRegion(NamedTuple):
     end: int
     record_index: int
     reason: str
+    num_records: int = 1
+    is_exact: bool = False
 
 
 @public
@@ -169,7 +176,10 @@ def skipped_regions(reader: Any, path: Path | None) -> SkippedRegions:
     table = np.frombuffer(ffi.buffer(regions), _REGION)
     columns = (table[name].tolist() for name in ("begin", "end", "record"))
     reasons = map(DAMAGE_REASONS.__getitem__, table["reason"].tolist())
-    rows = zip(repeat(path), *columns, reasons, strict=False)  # there may be very many
+    counts = table["records"].astype(np.int64)
+    exact = (counts > 0) & (counts < np.iinfo(np.int32).max)
+    known = np.abs(counts).tolist(), exact.tolist()
+    rows = zip(repeat(path), *columns, reasons, *known, strict=False)  # there may be very many
     return SkippedRegions(map(SkippedRegion._make, rows), total, size[0])
 
 

@@ -332,7 +332,7 @@ class RecordFile:
         end = resumed or self._source.size() or self._source.offset
         begin = min(damage.offset, end)
         region = SkippedRegion(
-            self.path, begin, end, self.position.record_index, "compressed stream"
+            self.path, begin, end, self.position.record_index, "compressed stream", num_records=0
         )
         regions = SkippedRegions([region], 1, end - begin)
         if ends:  # the writer may go on; the native reader finds out if a record is torn

@@ -6,6 +6,7 @@ import contextlib
 import errno
 import os
 import shutil
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
@@ -16,7 +17,7 @@ from tfwire._base.aliases import (
     Input,
     StorageOptions,
 )
-from tfwire._base.arguments import boolean
+from tfwire._base.arguments import boolean, check_callable
 from tfwire._base.errors import DataLossError, public
 from tfwire._base.native import new_struct
 from tfwire._base.text import show_path
@@ -69,6 +70,7 @@ def repair_file(
     accept_ambiguous: bool = False,
     overwrite: bool = False,
     out_compression_type: DetectedCompressionType = "auto",
+    progress: Callable[[int], None] | None = None,
     options: DetectedCompressionType = None,
     storage_options: StorageOptions = None,
 ) -> RepairReport:
@@ -89,6 +91,7 @@ def repair_file(
         overwrite: Replace out_path if it exists.
         out_compression_type: None or "", "GZIP" or "ZLIB"; "auto": as the name of out_path says
             (.gz, .gzip, .zlib), else as the damaged file has it.
+        progress: Called with the number of bytes read so far.
         storage_options: fsspec's options of the filesystem of ``path``, a URL.
 
     Returns:
@@ -123,6 +126,8 @@ def repair_file(
     path = one_input(path, storage_options, "repair_file for each")
     out_path = local_path("out_path", out_path)
     overwrite = boolean("overwrite", overwrite)
+    if progress is not None:
+        check_callable("progress", progress)
     chosen = compression_name(out_compression_type, True, "out_compression_type")
     if chosen == "auto":
         chosen = split_name(out_path)[1] or "auto"
@@ -130,7 +135,7 @@ def repair_file(
     with contextlib.closing(RecordFile(open_source(path), reading)) as file:
         local: Any = None if is_file_object(path) or is_url(path) else path
         new = file.compression if chosen == "auto" else chosen
-        return _copy(file, out_path, new, local)
+        return _copy(file, out_path, new, local, progress)
 
 
 def _check_output(path: Any, out_path: Any, overwrite: bool) -> None:
@@ -146,7 +151,11 @@ def _check_output(path: Any, out_path: Any, overwrite: bool) -> None:
 
 
 def _copy(
-    file: RecordFile, out_path: Path, compression: Compression, like: Path | None
+    file: RecordFile,
+    out_path: Path,
+    compression: Compression,
+    like: Path | None,
+    progress: Callable[[int], None] | None,
 ) -> RepairReport:
     """Copies all records that verify; the new file appears only if there are any."""
     sink: Sink = DraftSink(out_path, like)
@@ -160,6 +169,8 @@ def _copy(
             sink.write([_framed(batch)])
             records += batch.count
             payload_bytes += batch.payload_bytes
+            if progress is not None:
+                progress(file.bytes_read)
         lost = file.skipped()
         if lost and not records:
             raise _nothing_left(file, lost)
