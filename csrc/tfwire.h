@@ -239,6 +239,12 @@ TFW_API int tfw_tally_spans(tfw_tally *tally, const uint8_t *data, size_t data_l
 TFW_API void tfw_span_lengths(const tfw_span *spans, size_t count, uint64_t *shortest,
                               uint64_t *longest);
 
+/* Hashes of the bytes of spans, by a seed: without knowing it, nobody can choose bytes of the same
+ * hash. TFW_E_ARGUMENT: a span leaves the data. */
+TFW_API int tfw_hash_spans(uint64_t seed, const uint8_t *data, size_t data_len,
+                           const tfw_span *spans, size_t count, uint64_t *out_hashes,
+                           tfw_error *error);
+
 /* Adds one record, by the CRC and length of its payload. */
 TFW_API void tfw_tally_record(tfw_tally *tally, uint32_t crc, uint64_t length);
 

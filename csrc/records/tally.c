@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Totals of records: a fingerprint that does not depend on their order, and the CRC of the file
  * that they form. Both follow from the CRCs stored with the records. */
+#include "base/hash.h"
 #include "base/spans.h"
 #include "records/frame.h"
 
@@ -122,4 +123,16 @@ void tfw_span_lengths(const tfw_span *spans, size_t count, uint64_t *shortest,
     }
     *shortest = least;
     *longest = most;
+}
+
+int tfw_hash_spans(uint64_t seed, const uint8_t *data, size_t data_len, const tfw_span *spans,
+                   size_t count, uint64_t *out_hashes, tfw_error *error) {
+    const tfwi_seed seeds = tfwi_seed_of(seed);
+    for (size_t i = 0; i < count; i++) {
+        if (!tfwi_span_fits(&spans[i], data_len, 0, 0)) {
+            return tfwi_fail_span(error, i, "a span leaves the data");
+        }
+        out_hashes[i] = tfwi_hash(&seeds, data + spans[i].offset, (size_t)spans[i].length);
+    }
+    return TFW_OK;
 }

@@ -163,6 +163,7 @@ OPTIONS = {
     "stats": ["--json", "--plot=out.svg", "--force"],
     "view": ["--force", "-n3", "--size=1kB", "--boxes=a,a,key,key"],
     "verify": ["--json", "--crc32c", "--receipt", "--jobs=2", "--same-as=IN"],
+    "diff": ["--json", "--quiet", "--limit=3", "--ignore-order", "--jobs=2"],
     "repair": ["--correct", "--accept-ambiguous", "--force", "--json"],
     "index": ["--text", "--check", "--json", "-j2"],
     "split": ["--force", "--index", "--json", "--jobs=2", "--output-compression=gzip"],
@@ -181,6 +182,7 @@ OUTPUTS = {
         for target in FORMATS
         for policy in ("raise", "skip", "tail", "stop")
     ],
+    "diff": [["IN"], ["other"]],
     "repair": [["out"]],
     "split": [["-o=out{shard}", "--shards=2"], ["-o=o{shard}", "--shard-size=1kB"]],
     "merge": [["-o=out"]],
@@ -198,7 +200,7 @@ def words_of(rng: random.Random, command: str, path: str) -> list[str]:
     if command == "bench":
         chosen.append("--seconds=1e-9")
     words = [command, *files, *rng.choice(OUTPUTS.get(command, [[]])), *chosen]
-    return [word.replace("=IN", f"={path}") for word in words]
+    return [path if word == "IN" else word.replace("=IN", f"={path}") for word in words]
 
 
 def check(words: list[str], size: int, stdin: bytes = b"") -> None:

@@ -15,7 +15,8 @@
 * What may be wrong with files: ``problems_of_sets`` of shards that are half published, and
   ``damage_hint``, what a file looks like of which no record is read; ``detected_compression`` says
   whether offsets are those of the file. ``verify_inputs`` verifies them, whatever their names;
-  ``lost_records`` says of a report how many records are lost where, ``total_lost`` how many in all.
+  ``lost_records`` says of a report how many records are lost where, ``total_lost`` how many in all;
+  ``compare_files`` finds out how the records of two sets of files differ, a ``Comparison``.
 * Records as bytes of a file: ``as_record`` of what writers take, ``Packer`` frames, ``FRAME`` is
   the size of a frame; ``chunks`` of many records.
 
@@ -60,6 +61,11 @@ from tfwire._records.index.lost_records import (
     LostRecords as LostRecords,
     lost_records as lost_records,
     total_lost as total_lost,
+)
+from tfwire._records.reading.compare_files import (
+    Comparison as Comparison,
+    RecordSet as RecordSet,
+    compare_files as compare_files,
 )
 from tfwire._records.reading.options import (
     AS_TENSORFLOW as AS_TENSORFLOW,

@@ -7,7 +7,7 @@ import re
 from shlex import quote as _quoted
 from typing import NamedTuple
 
-_FILES = ("FILE", "IN", "OUT")  # values that are files, as --help names them
+_FILES = ("FILE", "IN", "OUT", "A", "B")  # values that are files, as --help names them
 
 
 class _Argument(NamedTuple):

@@ -10,7 +10,7 @@ from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING, Any
 
 from tfwire._interface.messages import plural, printable, show_path
-from tfwire.cli import _arguments
+from tfwire.cli import _arguments, diff
 from tfwire.cli._streams import Progress, colored
 
 if TYPE_CHECKING:
@@ -252,12 +252,23 @@ def _report_sum(reports: list[FileReport], failed: int) -> None:
 def _report_comparison(
     reports: list[FileReport], others: list[FileReport], options: argparse.Namespace
 ) -> bool:
-    """Reports whether two sets of files hold the same records."""
-    ours, theirs = _total_receipt(reports), _total_receipt(others)
+    """Reports whether two sets of files hold the same records, and how many differ."""
+    receipts = _total_receipt(reports), _total_receipt(others)
+    same = receipts[0] == receipts[1]
+    found: dict[str, Any] = {"same_records": same}
+    words = f"the same records: {receipts[0]}"
+    if not same:
+        words = f"NOT the same records: {receipts[0]} and {receipts[1]}"
+    if not same and "-" not in options.files + options.same_as:
+        comparison = diff.compare(options.files, options.same_as, options)
+        sums = diff.summary(comparison)
+        found |= {kind: sums[kind] for kind in ("changed", "missing", "added")}
+        words = f"NOT the same records: {diff.verdict(comparison, any_order=True)}"
     if options.json:
-        receipts = [ours.to_dict(), theirs.to_dict()]
-        _arguments.print_json({"same_records": ours == theirs, "receipts": receipts})
+        _arguments.print_json({**found, "receipts": [each.to_dict() for each in receipts]})
     else:
-        verdict = "the same records" if ours == theirs else "NOT the same records"
-        print(f"{verdict}: {ours} and {theirs}")
-    return ours == theirs
+        print(words)
+    if not same and not options.json and len(options.files) == len(options.same_as) == 1:
+        words = show_command(["tfwire", "diff", *options.files, *options.same_as])
+        print(f"next: {words}")
+    return same

@@ -145,6 +145,7 @@ static void no_records_are_no_error(void) {
     CHECK_EQ(TFW_OK, tfw_tally_block(&tally, NULL, 0, 0, NULL));
     CHECK_EQ(TFW_OK, tfw_tally_spans(&tally, NULL, 0, NULL, 0, 0, NULL));
     CHECK(tally.records == 0 && tally.file_crc == 0);
+    CHECK_EQ(TFW_OK, tfw_hash_spans(SEED, NULL, 0, NULL, 0, NULL, NULL));
     tfw_span_lengths(NULL, 0, &shortest, &longest);
     CHECK(shortest == 1 && longest == 2);
     CHECK_EQ(TFW_NEED_INPUT, tfw_correct(NULL, 0, 0, 0, &flip, NULL));
@@ -205,6 +206,9 @@ static void try_span(uint8_t *data, const tfw_span *spans, size_t count) {
              tfw_pack(data, FRAMED, spans, count, out, 1024, &len, NULL));
     int status = tfw_tally_spans(&tally, data, FRAMED, spans, count, 0, NULL);
     CHECK(status == TFW_OK || (tally.records == 5 && tally.hash == 0 && tally.file_crc == 0));
+    uint64_t hashes[2];
+    CHECK_EQ(inside ? TFW_OK : TFW_E_ARGUMENT,
+             tfw_hash_spans(SEED, data, FRAMED, spans, count, hashes, NULL));
     tfw_survey *survey;
     CHECK_EQ(TFW_OK, tfw_survey_create(SEED, &survey, NULL));
     status = tfw_survey_add(survey, data, FRAMED, spans, count, 0, &done, NULL);

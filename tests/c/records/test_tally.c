@@ -129,7 +129,31 @@ static void lengths_of_spans_lower_and_raise(void) {
     CHECK(longest == UINT64_MAX);
 }
 
+static void hashes_depend_on_every_byte_and_the_seed(void) {
+    uint8_t data[300] = {0};
+    uint64_t before[150], after[150], other[150];
+    tfw_span spans[150];
+    for (size_t i = 0; i < 150; i++) {
+        spans[i] = (tfw_span){i, i};
+    }
+    CHECK_EQ(TFW_OK, tfw_hash_spans(7, data, 300, spans, 150, before, NULL));
+    CHECK_EQ(TFW_OK, tfw_hash_spans(8, data, 300, spans, 150, other, NULL));
+    for (size_t i = 1; i < 150; i++) {
+        CHECK(before[i] != before[i - 1]); /* all zeros, but longer */
+        CHECK(before[i] != other[i]);
+    }
+    for (size_t at = 0; at < 300; at++) {
+        data[at] ^= 0x10;
+        CHECK_EQ(TFW_OK, tfw_hash_spans(7, data, 300, spans, 150, after, NULL));
+        for (size_t i = 0; i < 150; i++) {
+            CHECK((before[i] == after[i]) == (at < i || at >= 2 * i));
+        }
+        data[at] ^= 0x10;
+    }
+}
+
 int main(void) {
+    RUN(hashes_depend_on_every_byte_and_the_seed);
     RUN(lengths_of_spans_lower_and_raise);
     RUN(the_checksum_of_a_file_follows_from_its_records);
     RUN(records_told_by_checksum_and_length_count_the_same);

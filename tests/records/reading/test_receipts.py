@@ -312,7 +312,9 @@ def test_verify_compares_sets_of_files(two_orders):
     assert "the same records: 3004 records" in result.stdout
     result = tfwire_command("verify", "whole", "--same-as", *parts[:2], cwd=two_orders)
     assert 1 == result.returncode
-    assert "NOT the same records: 3004 records" in result.stdout
+    assert "NOT the same records: 1,001 missing, of 3,004 and 2,003 records" in result.stdout
+    result = tfwire_command("verify", "part0", "--same-as", "part1", cwd=two_orders)
+    assert result.stdout.endswith("\nnext: tfwire diff part0 part1\n")
     result = tfwire_command(
         "verify", "--json", "whole", "--same-as", "part0", "missing", cwd=two_orders
     )

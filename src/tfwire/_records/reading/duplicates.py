@@ -12,11 +12,11 @@ from typing import Any
 
 import numpy as np
 
-from tfwire._base.native import ffi, lib
 from tfwire._records.frames import FRAME
 from tfwire._records.reading.native_batches import (
     drop_first,
     position_after,
+    record_keys,
     record_position,
     span_table,
 )
@@ -50,7 +50,7 @@ class DuplicateFilter:
             Whether any records are left.
         """
         if damaged:
-            keys = _record_keys(batch)
+            keys = record_keys(batch)
             if self._went_back:
                 self._again = self._beginning_with(keys[0])
                 self._forget()
@@ -83,15 +83,6 @@ class DuplicateFilter:
         other = np.flatnonzero(keys[:count] != self._again[:count])
         self._again = self._again[len(keys) :] if not len(other) else self._again[:0]
         return int(other[0]) if len(other) else count
-
-
-def _record_keys(batch: Any) -> Array:
-    """One uint64 per record: its length and its checksum."""
-    offsets, lengths = span_table(batch).T
-    data = np.frombuffer(ffi.buffer(batch.data, batch.data_len), np.uint8)
-    footers = data[(offsets + lengths)[:, None] + np.arange(lib.TFW_FOOTER_SIZE, dtype=np.int64)]
-    keys: Array = lengths.astype(np.uint64) << np.uint64(32) | footers.view(np.uint32)[:, 0]
-    return keys
 
 
 def _begin_runs(batch: Any, end: int) -> Array:

@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 
+from tfwire._base.aliases import Array
 from tfwire._base.native import ffi, lib
 from tfwire._records.reading.damage import RecordPosition
 
@@ -15,6 +16,15 @@ def span_table(batch: Any) -> np.ndarray[Any, Any]:
     """Offset and length of every record: int64 of shape (n, 2), a view of the memory of C."""
     size = batch.count * ffi.sizeof("tfw_span")
     return np.frombuffer(ffi.buffer(batch.spans, size), np.int64).reshape(-1, 2)
+
+
+def record_keys(batch: Any) -> Array:
+    """One uint64 per record: its length and its checksum."""
+    offsets, lengths = span_table(batch).T
+    data = np.frombuffer(ffi.buffer(batch.data, batch.data_len), np.uint8)
+    footers = data[(offsets + lengths)[:, None] + np.arange(lib.TFW_FOOTER_SIZE, dtype=np.int64)]
+    keys: Array = lengths.astype(np.uint64) << np.uint64(32) | footers.view(np.uint32)[:, 0]
+    return keys
 
 
 def number_of(batch: Any, index: int) -> int:
