@@ -15,7 +15,7 @@
 /* ---- Regions left out ----------------------------------------------------------------------- */
 
 /* One more record in a region. */
-static void count_record(tfw_region *region, bool exact) {
+static void count_lost(tfw_region *region, bool exact) {
     int32_t count = region->records < 0 ? -region->records : region->records;
     count += count < INT32_MAX ? 1 : 0;
     region->records = exact && region->records >= 0 ? count : -count;
@@ -34,7 +34,7 @@ static int note_region(tfw_reader *reader, uint64_t begin, uint64_t end, bool ex
     if (reader->regions.count != 0 && reader->regions.of[reader->regions.count - 1].end == begin &&
         reader->damage.status != TFW_E_TRUNCATED) {
         extend_region(reader, end);
-        count_record(&reader->regions.of[reader->regions.count - 1], exact);
+        count_lost(&reader->regions.of[reader->regions.count - 1], exact);
         return TFW_OK;
     }
     if (!ROOM_FOR_ONE(reader->regions)) {

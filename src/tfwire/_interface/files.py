@@ -15,8 +15,9 @@
 * What may be wrong with files: ``problems_of_sets`` of shards that are half published, and
   ``damage_hint``, what a file looks like of which no record is read; ``detected_compression`` says
   whether offsets are those of the file. ``verify_inputs`` verifies them, whatever their names;
-  ``lost_records`` says of a report how many records are lost where, ``total_lost`` how many in all;
-  ``compare_files`` finds out how the records of two sets of files differ, a ``Comparison``.
+  ``lost_records`` says of a report how many records are lost where, a list of ``LostRecords``,
+  ``total_lost`` how many in all; ``compare_files`` finds out how the records of two sets of files
+  differ: a ``Comparison`` of one ``RecordSet`` and another.
 * Records as bytes of a file: ``as_record`` of what writers take, ``Packer`` frames, ``FRAME`` is
   the size of a frame; ``chunks`` of many records.
 

@@ -39,7 +39,7 @@ _COMMANDS = {
     ),
     "verify": ("verify", "verify every record and list all damage"),
     "diff": ("diff", "show which records of two files or data sets differ, and in which features"),
-    "repair": ("repair", "write the records that verify, or can be corrected, to a new file"),
+    "repair": ("verify", "write the records that verify, or can be corrected, to a new file"),
     "index": ("index", "save the positions of records, for random access"),
     "split": ("reshard", "write the records of files to several files of equal number or size"),
     "merge": ("reshard", "write the records of files to one file"),

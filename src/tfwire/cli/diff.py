@@ -15,7 +15,7 @@ from tfwire.cli._streams import Progress, colored
 if TYPE_CHECKING:
     from tfwire._interface.files import Comparison, RecordSet
 
-_COLORS = {"changed": "cyan", "missing": "red", "added": "green", "moved": "cyan"}
+_KIND_COLORS = {"changed": "cyan", "missing": "red", "added": "green", "moved": "cyan"}
 _TROUBLE = 2  # the exit status, as of diff(1)
 _SHOWN_VALUES = 4
 _LONGEST_VALUE = 40  # characters
@@ -62,7 +62,7 @@ def _run(options: argparse.Namespace) -> int:
         for name in names:
             _arguments.check_files(name)
         trouble = _arguments.half_published(options, names)
-        comparison = compare(sides[0], sides[1], options)
+        comparison = compare_names(sides[0], sides[1], options)
         damaged = _complain(options, comparison)
         same = comparison.same_records if options.ignore_order else comparison.same
         if not options.quiet:
@@ -73,7 +73,7 @@ def _run(options: argparse.Namespace) -> int:
     return _TROUBLE if trouble else int(damaged or not same)
 
 
-def compare(a: Sequence[str], b: Sequence[str], options: argparse.Namespace) -> Comparison:
+def compare_names(a: Sequence[str], b: Sequence[str], options: argparse.Namespace) -> Comparison:
     """Compares the files of two sets, with progress."""
     from tfwire._interface.files import compare_files
 
@@ -165,7 +165,9 @@ def verdict(comparison: Comparison, any_order: bool = False) -> str:
     if comparison.same_records:
         text = f"the same {plural(count, 'record')} in another order"
         return text + (f", {sums['moved']:,} of them moved" if sums["moved"] < count else "")
-    parts = [f"{sums[kind]:,} {kind}" for kind in _COLORS if not (any_order and kind == "moved")]
+    parts = [
+        f"{sums[kind]:,} {kind}" for kind in _KIND_COLORS if not (any_order and kind == "moved")
+    ]
     different = ", ".join(part for part in parts if not part.startswith("0 "))
     return f"{different}, of {count:,} and {plural(other, 'record')}"
 
@@ -209,7 +211,7 @@ def _differences(comparison: Comparison, limit: int, any_order: bool) -> Iterato
 
 def _describe(difference: Difference, comparison: Comparison) -> str:
     kind, i, j, count = difference
-    word = colored(f"{kind}:", _COLORS[kind], sys.stdout)
+    word = colored(f"{kind}:", _KIND_COLORS[kind], sys.stdout)
     here, there = _places(comparison.a, i, count), _places(comparison.b, j, count)
     if kind == "changed" and here == there:
         return f"{word} {here}"

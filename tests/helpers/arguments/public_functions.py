@@ -310,7 +310,7 @@ FUNCTIONS = {
         tfw.repair_file,
         {"path": "data", "out_path": "out", "compression_type": "auto", "max_record_size": 99}
         | {"correct": False, "accept_ambiguous": False, "overwrite": True, "storage_options": None}
-        | {"out_compression_type": "auto"},
+        | {"out_compression_type": "auto", "progress": print},
     ),
     "verify_file": (
         tfw.verify_file,

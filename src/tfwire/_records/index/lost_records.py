@@ -5,7 +5,7 @@ from __future__ import annotations
 import contextlib
 from collections.abc import Iterator, Sequence
 from itertools import compress, groupby, repeat
-from typing import Any, Literal, NamedTuple, Protocol
+from typing import Any, NamedTuple, Protocol
 
 import numpy as np
 
@@ -23,8 +23,6 @@ from tfwire._records.reading.damage import SkippedRegion, SkippedRegions
 _LOOKED_AT = 1000  # gaps whose bytes are looked at
 _LARGEST_LOOKED_AT = 1 << 26  # bytes
 _NEIGHBOURS = 100  # records after a gap, whose sizes say how many it may have held
-
-Certainty = Literal["exact", "about", "at least", "zeros"]
 
 
 class DamagedFile(Protocol):
@@ -60,7 +58,7 @@ class LostRecords(NamedTuple):
     first: int
     first_is_exact: bool
     num_records: int
-    certainty: Certainty
+    certainty: str
     kept: int | None
     is_last: bool
     by_index: bool = False
@@ -136,7 +134,7 @@ class TotalLost(NamedTuple):
     """
 
     num_records: int
-    certainty: Certainty
+    certainty: str
 
     def __str__(self) -> str:
         if self.num_records == 0:
@@ -204,7 +202,7 @@ def _gaps(report: DamagedFile) -> Iterator[LostRecords]:
         # A record of a compressed file may be met twice after damage, and counts once.
         known = None if broken else kept
         broken = broken or any(map(_of_stream, found))
-        certainty: Certainty = "exact" if exact else "at least"
+        certainty = "exact" if exact else "at least"
         last = kept >= report.num_records
         yield LostRecords(found, kept, True, counted, certainty, known, last)
 
@@ -315,12 +313,12 @@ def _by_index(
     ends = np.array([gap.regions[-1].end for gap in gaps], np.int64)
     found = []
     for place in range(len(gaps) if moved and len(gaps) <= _NEIGHBOURS else 1):
-        here = np.arange(len(gaps))
+        here = np.arange(len(gaps), dtype=np.int64)
         first = _numbers(offsets, begins + moved * (here > place))
         after = _numbers(offsets, ends + moved * (here >= place))
         if first is not None and after is not None and (first <= after).all():
             found.append((first, after - first))
-    if len(found) != 1 or int(found[0][1].sum()) + report.num_records != len(lengths):
+    if len(found) != 1 or int(found[0][1].sum(dtype=np.int64)) + report.num_records != len(lengths):
         return None
     return [
         gap._replace(first=first, num_records=count, certainty="exact", by_index=True)

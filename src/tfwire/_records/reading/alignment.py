@@ -14,7 +14,7 @@ import numpy as np
 from tfwire._base.aliases import Array
 
 _SHINGLES = (1, 64, 8)  # numbers that are unique together, where no single one is
-_SMALL = 1 << 14  # pairs that are compared one by one
+_FEW_PAIRS = 1 << 14  # pairs that are compared one by one
 _MOST_RUNS = 1 << 20  # of numbers in order; of more, no longest order is sought
 _MIX = np.uint64(0x9E3779B97F4A7C15)
 
@@ -81,7 +81,7 @@ def _ranks(keys: Array) -> Array:
     order = np.argsort(keys, kind="stable")
     found = keys[order]
     ranks = np.empty(len(keys), np.int64)
-    ranks[order] = np.arange(len(keys)) - np.searchsorted(found, found)
+    ranks[order] = np.arange(len(keys), dtype=np.int64) - np.searchsorted(found, found)
     return ranks
 
 
@@ -100,7 +100,9 @@ def _in_order(a: Array, b: Array) -> Array:
 
 
 def _diagonal(i: int, j: int, count: int) -> Array:
-    return np.stack([np.arange(i, i + count), np.arange(j, j + count)])
+    return np.stack(
+        [np.arange(i, i + count, dtype=np.int64), np.arange(j, j + count, dtype=np.int64)]
+    )
 
 
 def _same_ends(a: Array, b: Array) -> tuple[int, int]:
@@ -123,8 +125,8 @@ class _Windows:
         self._a, self._b = a, b
         self._partner = np.full(len(a), -1, np.int64)
         # How many are in both, up to each.
-        self._common_a = np.concatenate([[0], np.cumsum(np.isin(a, b))])
-        self._common_b = np.concatenate([[0], np.cumsum(np.isin(b, a))])
+        self._common_a = np.concatenate([[0], np.cumsum(np.isin(a, b), dtype=np.int64)])
+        self._common_b = np.concatenate([[0], np.cumsum(np.isin(b, a), dtype=np.int64)])
 
     def pairs(self) -> Array:
         none = np.zeros(1, np.int64)
@@ -157,7 +159,7 @@ class _Windows:
             anchors = _longest_order(*_anchors(_shingles(a, width), _shingles(b, width)))
             if anchors.shape[1]:
                 return _along(a, b, anchors)
-        if len(a) * len(b) <= _SMALL:
+        if len(a) * len(b) <= _FEW_PAIRS:
             blocks = SequenceMatcher(None, a.tolist(), b.tolist(), False).get_matching_blocks()
             return np.concatenate([_diagonal(*block) for block in blocks], axis=1)
         return np.empty((2, 0), np.int64)
@@ -228,8 +230,8 @@ def _along(a: Array, b: Array, anchors: Array) -> Array:
     """Anchors, and what is the same at the same distance after each, up to the next."""
     i, j = anchors
     ends = np.minimum(np.append(i[1:], len(a)) - i, np.append(j[1:], len(b)) - j)
-    begins = np.cumsum(ends) - ends
-    steps = np.arange(int(ends.sum())) - np.repeat(begins, ends)
+    begins = np.cumsum(ends, dtype=np.int64) - ends
+    steps = np.arange(int(ends.sum(dtype=np.int64)), dtype=np.int64) - np.repeat(begins, ends)
     of_a, of_b = np.repeat(i, ends) + steps, np.repeat(j, ends) + steps
     same = a[of_a] == b[of_b]
     return np.stack([of_a[same], of_b[same]])

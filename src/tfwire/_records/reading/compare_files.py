@@ -24,7 +24,7 @@ from tfwire._records.reading.native_batches import record_keys, record_position,
 from tfwire._records.reading.options import make_options, open_source
 from tfwire._records.reading.record_file import RecordFile
 
-_BATCH = 1 << 12  # records
+_BATCH_RECORDS = 1 << 12  # records
 
 
 class ComparedFile(NamedTuple):
@@ -55,7 +55,7 @@ class RecordSet:
 
     def __init__(self, files: list[ComparedFile], compression_type: Any) -> None:
         self.files = files
-        self.firsts = np.cumsum([0, *(file.keys.shape[1] for file in files)])
+        self.firsts = np.cumsum([0, *(file.keys.shape[1] for file in files)], dtype=np.int64)
         self._compression_type = compression_type
 
     def __len__(self) -> int:
@@ -102,7 +102,7 @@ def read_set(
         keys, numbers, places, count = [np.empty((2, 0), np.uint64)], [], [], 0
         with BatchReader([item], options, num_threads=each) as reader:
             reader.warn = lambda text: None
-            while (batch := reader.next(_BATCH)) is not None:
+            while (batch := reader.next(_BATCH_RECORDS)) is not None:
                 check()
                 numbers.append(count)
                 places.append(record_position(batch, 0))
@@ -111,7 +111,8 @@ def read_set(
                 progress(item, reader.position.offset)
             path, skipped = display_name(reader.path), reader.skipped
         return ComparedFile(
-            *(item, path, skipped, np.concatenate(keys, axis=1)), (np.array(numbers), places)
+            *(item, path, skipped, np.concatenate(keys, axis=1)),
+            (np.array(numbers, np.int64), places),
         )
 
     with contextlib.closing(ParallelMap(read, items, min(num_threads, len(items)))) as files:
@@ -133,13 +134,13 @@ def _read_some(file: ComparedFile, wanted: list[int], compression_type: Any) -> 
         start = int(np.searchsorted(numbers, wanted[0], "right")) - 1
         at, batch = int(numbers[start]), new_struct("tfw_batch")
         with contextlib.closing(RecordFile(open_source(file.item), options, places[start])) as open:
-            while wanted and open.next(_BATCH, batch):
+            while wanted and open.next(_BATCH_RECORDS, batch):
                 spans, data = span_table(batch), ffi.buffer(batch.data, batch.data_len)
                 while wanted and wanted[0] < at + batch.count:
                     offset, length = spans[wanted.pop(0) - at].tolist()
                     yield data[offset : offset + length]
                 at += batch.count
-                if wanted and not open.compression and wanted[0] >= at + _BATCH:
+                if wanted and not open.compression and wanted[0] >= at + _BATCH_RECORDS:
                     break  # the next one lies far away
 
 
@@ -178,7 +179,7 @@ def _numbered(a: Array, b: Array) -> tuple[Array, Array]:
     found = both[:, order]
     new = (found[:, 1:] != found[:, :-1]).any(axis=0)
     numbers = np.empty(both.shape[1], np.int64)
-    numbers[order] = np.concatenate([[0], np.cumsum(new)])[: both.shape[1]]
+    numbers[order] = np.concatenate([[0], np.cumsum(new, dtype=np.int64)])[: both.shape[1]]
     return numbers[: a.shape[1]], numbers[a.shape[1] :]
 
 
