@@ -17,7 +17,6 @@ from tfwire._records.files.byte_sources import FileSource, open_regular
 from tfwire._records.files.paths import index_beside
 from tfwire._records.frames import FRAME
 from tfwire._records.index.find_offsets import Walk
-from tfwire._records.index.index_files import offsets_of_lengths, read_index
 from tfwire._records.reading.damage import SkippedRegion, SkippedRegions
 
 _LOOKED_AT = 1000  # gaps whose bytes are looked at
@@ -298,6 +297,9 @@ def _by_index(
 ) -> list[LostRecords] | None:
     """Gaps by the index that was made of the file before it was damaged; None: there is none that
     fits."""
+    # Not imported above: verifying starts without what opens remote indexes.
+    from tfwire._records.index.index_files import offsets_of_lengths, read_index
+
     try:
         contents, _ = read_index(index_beside(path), path, size)
     except (OSError, Error, ValueError):
