@@ -105,6 +105,46 @@ TFW_API size_t tfw_find_reserved_flags(const uint8_t *data, size_t len);
  * that has it: Python loses an interrupt that arrives in a destructor of its own. */
 TFW_API void tfw_close_file(int32_t *fd);
 
+/* ---- Sequences packed into rows ------------------------------------------------------------- */
+
+/* Rows of num_parts parts, into which elements are packed. Part p of each is widths[p] values long;
+ * of row r, filled[r * num_parts + p] are in use, by held[r] elements. */
+typedef struct tfw_rows {
+    const int64_t *widths;
+    int64_t *filled;
+    int64_t *held;
+    size_t num_parts;
+    size_t num_rows;
+} tfw_rows;
+
+/* Puts elements, from the first on, each into the first row that has room for all of its parts,
+ * until one fits into no row: *out_end, or count. Part p of element i has lengths[p * count + i]
+ * values. places has num_parts + 2 rows of count numbers: the row, which element of this row
+ * it is, from 1, and where each of its parts begins.
+ * TFW_E_ARGUMENT: a length below 0 or above its width, or rows filled by as much. */
+TFW_API int tfw_first_fit(const tfw_rows *rows, const int64_t *lengths, size_t count, size_t first,
+                          int64_t *places, size_t *out_end, tfw_error *error);
+
+/* Segments of an array of values, and where they go: values [begins[i], begins[i] + lengths[i]) to
+ * rows[i], from starts[i] on, as numbers[i] of this row. */
+typedef struct tfw_segments {
+    const int64_t *begins;
+    const int64_t *lengths;
+    const int64_t *rows;
+    const int64_t *numbers;
+    const int64_t *starts;
+    size_t count;
+} tfw_segments;
+
+/* Copies segments into rows of one width, and writes the number of each beside its values, and
+ * their positions in it; what lies between them is left as it is. values may be NULL: they are not
+ * copied. TFW_E_ARGUMENT: a segment leaves the values or the rows.
+ * REQUIRES: room for num_rows * width values of value_size bytes at out, and as many numbers at ids
+ * and positions. */
+TFW_API int tfw_copy_segments(const tfw_segments *segments, const void *values, size_t value_count,
+                              size_t value_size, size_t num_rows, size_t width, void *out,
+                              int32_t *ids, int32_t *positions, tfw_error *error);
+
 /* CDEF-END */
 
 #ifdef __cplusplus

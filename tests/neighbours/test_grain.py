@@ -239,3 +239,23 @@ def test_a_batch_of_a_source_is_one_read(files, monkeypatch):
     assert [records[2], records[0]] == TFRecordDataSource(files)._getitems([2, 0])
     batches = TFRecordDataSource(files, SPEC, batch_size=300)._getitems([3, 1])
     assert [100, 300] == [len(batch["id"]) for batch in batches]
+
+
+@pytest.mark.parametrize("num_bins", [1, 3, 64])
+def test_rows_of_packed_sequences_are_those_of_grain(num_bins):
+    sizes = np.random.default_rng(num_bins).integers(0, [12, 4, 2], (500, 3))
+    sizes[::7] = 0
+    elements = [
+        {"ids": np.arange(a), "x": np.ones(b, np.float32), "weight": np.full(c, a)}
+        for a, b, c in sizes.tolist()
+    ]
+    lengths = {"ids": 16, "x": 9, "weight": 8}
+    stream = grain.MapDataset.source(elements).to_iter_dataset()
+    options = {"num_packing_bins": num_bins, "shuffle_bins": False}
+    expected = grain.experimental.FirstFitPackIterDataset(stream, length_struct=lengths, **options)
+    found = tfw.Dataset.from_generator(lambda: elements).pack(lengths, num_bins=num_bins)
+    for theirs, ours in zip(expected, found, strict=True):
+        assert theirs.keys() == ours.keys()
+        for name, values in theirs.items():
+            np.testing.assert_array_equal(values, ours[name])
+            assert values.dtype == ours[name].dtype

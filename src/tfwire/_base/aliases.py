@@ -39,6 +39,8 @@ ImageLibrary: TypeAlias = Literal["torchvision", "pillow"]
 """What decodes JPEGs; see ``tfwire.images.decode``."""
 OnCorrupt: TypeAlias = Literal["raise", "skip", "tail", "stop"]
 """What to do at damage; see ``read_records``."""
+OnLong: TypeAlias = Literal["raise", "split", "trim"]
+"""What to do with sequences longer than their rows; see ``Dataset.pack``."""
 OnParseError: TypeAlias = Literal["raise", "skip"]
 """What to do at a record that does not fit; see ``Parser.parse_file``."""
 ShardRule: TypeAlias = Literal["even", "drop", "pad"]

@@ -38,7 +38,7 @@ from tfwire._data.structure import (
     zip_structures,
 )
 from tfwire._data.take_skip_repeat import Repeat, Skip, Take
-from tfwire._parsing.features import FixedLenFeature, FixedLenSequenceFeature, string
+from tfwire._parsing.features import FixedLenFeature, FixedLenSequenceFeature, RaggedFeature, string
 from tfwire._parsing.fetched_batches import FetchedBatches
 from tfwire._parsing.packed_rows import PackingParser
 from tfwire._parsing.parsers import Parser
@@ -46,6 +46,7 @@ from tfwire._records.index.record_numbers import IndexedTable, indexed_table
 
 # Bytes of the records that a thread parses at once.
 _PIECE_BYTES = 1 << 21
+_RECORDS_OF_SEQUENCES = 256  # parsed at once, to be packed
 D = TypeVar("D", bound=Pipeline[Any])
 # Makes batches of a given size from elements; the last batch may be smaller.
 Collate = Callable[[list[Any], int], Iterable[Any]]
@@ -113,6 +114,30 @@ class Parse(Derived):
             if not dense and feature.dtype == string:
                 return None
         return Parse(self.source, Parser(dict(features), bytes_as="column"), features, *more)
+
+    def in_sequences(self, names: Iterable[str]) -> Parse:
+        """The stage that parses these features alone, as sequences of any length, by batches where
+        it parses single records.
+
+        Raises:
+            ValueError: It parses no sequences of one of these names.
+        """
+        found = {name: self._sequence(name) for name in names}
+        if self.axes != ():
+            return self
+        below = Batch(self.source, _RECORDS_OF_SEQUENCES)
+        return Parse(below, Parser(found), found, self.arguments[2])
+
+    def _sequence(self, name: str) -> Any:
+        feature = self.features.get(name)
+        if feature is None:
+            raise ValueError(f"feature {name!r} is not in {list(self.features)}")
+        if isinstance(feature, FixedLenSequenceFeature) and self.axes == () and not feature.shape:
+            return RaggedFeature(feature.dtype)
+        if not isinstance(feature, (FixedLenFeature, RaggedFeature)):
+            kind = type(feature).__name__
+            raise ValueError(f"feature {name!r} must be a RaggedFeature to be packed, found {kind}")
+        return feature
 
     def in_batches(self, count: int, drop_remainder: bool) -> Parse | None:
         """The stage that parses batches of the elements in one call, if that is possible."""

@@ -3,15 +3,17 @@
 from __future__ import annotations
 
 from bisect import bisect_right
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from functools import partial
 from itertools import count, islice
 from typing import TYPE_CHECKING, Any, TypeVar
 
-from tfwire._base.aliases import Value
+from tfwire._base.aliases import Array, OnLong, Value
 from tfwire._base.arguments import boolean, check_callable, check_type, integer, refuse_unordered
+from tfwire._data.batching import Parse
 from tfwire._data.pipeline import Element, Pipeline
 from tfwire._data.prefetch import Replayed, defer, stage_elements
+from tfwire._data.sequence_packing import Pack, make_packing
 from tfwire._data.stages import Stage
 from tfwire._data.structure import MAX_PADDING, check_padding, pad_and_stack, stack_elements
 
@@ -121,6 +123,58 @@ class Regrouping(Pipeline[Element]):
         dataset: Any = self._next(stage, "bucket")
         found: Dataset[Value] = dataset
         return found
+
+    def pack(
+        self,
+        lengths: Mapping[str, int],
+        *,
+        num_bins: int = 64,
+        on_long: OnLong = "raise",
+        padding_values: object = None,
+    ) -> Dataset[dict[str, Array]]:
+        """Sequences of several elements side by side in rows of one length, as language models are
+        trained on.
+
+        An element goes into the first of ``num_bins`` rows that has room for all of its features.
+        When one fits into none, these rows are given, and it begins the next ones: the rows of
+        Grain's ``FirstFitPackIterDataset``, in order. The last rows may be few. More bins leave
+        less padding, and mix elements over a longer stretch.
+
+        Elements are dicts, of single records or batches, as ``parse_example`` makes them, of
+        RaggedFeatures and of dense features of rank 0 or 1 (a scalar is a sequence of one value).
+        After ``parse_example`` of single records, whole batches are parsed instead.
+
+        Args:
+            lengths: By feature, the length of its row. Other features are left out.
+            num_bins: How many rows are filled at a time.
+            on_long: What to do with an element that has a sequence longer than its row: "raise";
+                "split" it into several, each of which is packed like an element; "trim" it.
+            padding_values: For each feature, or for all; None is 0 or b"".
+
+        Returns:
+            A dataset of rows: beside each feature ``x``, ``x_segment_ids`` says which element of
+            its row each value is of, from 1 on, and 0 where there is padding; ``x_positions`` where
+            in its sequence it is (both int32). A state is the position before the rows that are
+            being given, and how many were.
+
+        Raises:
+            TypeError: ``lengths`` is not a mapping of names to integers.
+            ValueError: A length or ``num_bins`` is below 1; there is no such feature, or it is not
+                one of sequences; on iteration: a sequence is longer than its row.
+
+        Example:
+            >>> texts = Dataset.from_generator(lambda: [{"ids": [1, 2, 3]}, {"ids": [4, 5]}])
+            >>> row = next(iter(texts.pack({"ids": 6})))
+            >>> row["ids"].tolist(), row["ids_segment_ids"].tolist(), row["ids_positions"].tolist()
+            ([1, 2, 3, 4, 5, 0], [1, 1, 1, 2, 2, 0], [0, 1, 2, 0, 1, 0])
+        """
+        packing = make_packing(lengths, num_bins, on_long, padding_values)
+        stage = self._stage
+        if isinstance(stage, Parse):
+            stage = stage.in_sequences(packing.lengths)
+        found: Any = self._next(Pack(stage, packing), "pack")
+        dataset: Dataset[dict[str, Array]] = found
+        return dataset
 
 
 class _Buckets(Replayed):

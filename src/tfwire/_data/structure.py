@@ -261,6 +261,19 @@ def _pad_leaves(
             f"a batch of {len(arrays)} elements of shape {wanted} would hold "
             f"{size * dtype.itemsize} bytes of padding; max_padding allows {max_padding}"
         )
+    result = padded(padding, (len(arrays), *wanted), dtype)
+    for i, array in enumerate(arrays):
+        inside: tuple[Any, ...] = (i, *map(slice, array.shape))
+        result[inside] = array
+    return result
+
+
+def padded(padding: Any, shape: Sequence[int], dtype: Any) -> Array:
+    """An array full of padding; None is 0 or b"".
+
+    Raises:
+        ValueError: Elements of this dtype cannot hold it.
+    """
     if padding is None:
         padding = b"" if dtype.kind == "O" else 0
     fits = dtype.kind not in "biu" or (
@@ -268,11 +281,7 @@ def _pad_leaves(
     )
     if not fits:
         raise ValueError(f"padding of {padding!r} does not fit elements of {dtype}")
-    result = filled("padding", (len(arrays), *wanted), dtype, encoded_text(padding))
-    for i, array in enumerate(arrays):
-        inside: tuple[Any, ...] = (i, *map(slice, array.shape))
-        result[inside] = array
-    return result
+    return filled("padding", shape, dtype, encoded_text(padding))
 
 
 def _padded_shape(arrays: Sequence[Array], shape: Sequence[Any] | None) -> list[int]:

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Numbers at the edges as arguments: an error or a result; see test_arguments.c. */
 #include "arguments.h"
+#include "tfwire_python.h"
 
 static void names_of_anything(void) {
     bool supported;
@@ -272,6 +273,32 @@ static void slots_at_the_edges(void) {
     }
 }
 
+static void packing_at_the_edges(void) {
+    FOR_EDGES(i) {
+        const int64_t edge = (int64_t)EDGES[i], width = 2, zero = 0, one = 1;
+        int64_t filled = 0, held = 0, places[3];
+        size_t end;
+        const tfw_rows rows = {&width, &filled, &held, 1, 1};
+        const bool fits = edge >= 0 && edge <= width;
+        CHECK_EQ(fits ? TFW_OK : TFW_E_ARGUMENT,
+                 tfw_first_fit(&rows, &edge, 1, 0, places, &end, NULL));
+        CHECK_EQ(fits ? edge : 0, filled);
+        const uint8_t values[2] = {1, 2};
+        uint8_t out[2];
+        int32_t ids[2], positions[2];
+        const tfw_segments segments[4] = {{&edge, &zero, &zero, &one, &zero, 1},
+                                          {&zero, &edge, &zero, &one, &zero, 1},
+                                          {&zero, &zero, &edge, &one, &zero, 1},
+                                          {&zero, &zero, &zero, &one, &edge, 1}};
+        for (size_t k = 0; k < 4; k++) {
+            const bool within = edge >= 0 && edge <= (k == 2 ? 0 : width);
+            CHECK_EQ(within ? TFW_OK : TFW_E_ARGUMENT,
+                     tfw_copy_segments(segments + k, values, 2, 1, 1, 2, out, ids, positions,
+                                       NULL));
+        }
+    }
+}
+
 int main(void) {
     RUN(names_of_anything);
     RUN(limits_at_the_edges);
@@ -282,5 +309,6 @@ int main(void) {
     RUN(features_at_the_edges);
     RUN(inputs_at_the_edges);
     RUN(slots_at_the_edges);
+    RUN(packing_at_the_edges);
     return check_report("arguments_numbers");
 }

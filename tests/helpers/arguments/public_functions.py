@@ -120,6 +120,10 @@ FUNCTIONS = {
         method(numbers, "parse_example"),
         {"features": FEATURES, "num_threads": 2},
     ),
+    "pack": (
+        method(numbers, "pack"),
+        {"lengths": {"x": 4}, "num_bins": 2, "on_long": "raise", "padding_values": 0},
+    ),
     "prefetch": (method(numbers, "prefetch"), {"buffer_size": 2}),
     "range": (lambda args: tfw.Dataset.range(args), {"args": 2}),
     "repeat": (method(numbers, "repeat"), {"count": 2}),

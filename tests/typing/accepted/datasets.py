@@ -69,6 +69,8 @@ assert_type(
     pictures.decode_images({"x": "image"}, size=224, channels=3, num_threads=2, device="cuda"),
     tfw.Dataset[dict[str, Any]],
 )
+for row in pictures.pack({"x": 3}, num_bins=2, on_long="trim", padding_values={"x": b""}):
+    row["x_positions"].tolist()
 records.shard_source(4, 1, "pad").padded_batch(4, padded_shapes=[None], padding_values=-1)
 records.shuffle_batch(32, capacity=1000, min_after_dequeue=100)
 len(numbers)

@@ -39,6 +39,8 @@ records.prefetch("2")  # error
 records.decode_images("image")  # error
 records.decode_images({"x": "image"}, channels=2)  # error
 records.decode_images({"x": "image"}, library="opencv")  # error
+records.pack(["x"])  # error
+records.pack({"x": 3}, on_long="drop")  # error
 records.interleave(len)  # error
 tfw.Dataset.zip(tfw.Dataset.range(2), tfw.Dataset.range(2), tfw.Dataset.range(2), "a")  # error
 for record in records:
