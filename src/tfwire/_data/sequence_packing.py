@@ -15,7 +15,7 @@ from tfwire._base.strings import as_array
 from tfwire._base.text import show_key
 from tfwire._data.stages import Cursor, Derived, GatheringPieces, Stage, Through
 from tfwire._data.state_checks import COUNT, MISSING, state_or
-from tfwire._data.structure import check_padding, describe, description, padded
+from tfwire._data.structure import check_padding, describe, description, padding_of
 from tfwire._examples.column_types import RaggedTensor, SparseTensor
 
 Array = np.ndarray[Any, Any]
@@ -260,7 +260,7 @@ class _Bins:
 
     def _padded(self, i: int, dtype: Any) -> Array:
         name, length = list(self._packing.lengths.items())[i]
-        return padded(self._packing.padding[name], (self._packing.num_bins, length), dtype)
+        return padding_of(self._packing.padding[name], (self._packing.num_bins, length), dtype)
 
     def rows(self) -> list[dict[str, Array]]:
         """The rows that have elements."""

@@ -261,14 +261,14 @@ def _pad_leaves(
             f"a batch of {len(arrays)} elements of shape {wanted} would hold "
             f"{size * dtype.itemsize} bytes of padding; max_padding allows {max_padding}"
         )
-    result = padded(padding, (len(arrays), *wanted), dtype)
+    result = padding_of(padding, (len(arrays), *wanted), dtype)
     for i, array in enumerate(arrays):
         inside: tuple[Any, ...] = (i, *map(slice, array.shape))
         result[inside] = array
     return result
 
 
-def padded(padding: Any, shape: Sequence[int], dtype: Any) -> Array:
+def padding_of(padding: Any, shape: Sequence[int], dtype: Any) -> Array:
     """An array full of padding; None is 0 or b"".
 
     Raises:
