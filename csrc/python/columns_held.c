@@ -1,11 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The columns of a chunk of a pipeline, each kept by an object of Python of its own, and the
- * batches that are cut of columns. */
+/* The columns of a chunk of a pipeline as arrays, whose memory each keeps by itself. */
 #include "python/objects.h"
 
 #ifdef TFW_PYTHON
 
-#include "tfwire_pipeline.h"
 
 /* ---- Memory of a column --------------------------------------------------------------------- */
 
@@ -30,15 +28,14 @@ enum { /* flags */
     HAS_DTYPE = 0x800,
 };
 
-/* What numpy.asarray makes an array of rank 1 of, which keeps it. Python is not asked to release
- * anything, as it loses an interrupt that arrives in a finalizer. */
+/* What numpy.asarray makes an array of, which keeps it. Python is not asked to release anything, as
+ * it loses an interrupt that arrives in a finalizer. */
 typedef struct held_memory {
-    PyObject_HEAD
+    PyObject_VAR_HEAD
     tfw_hold *hold;  /* or NULL, and */
     PyObject *owner; /* of the memory */
     array_interface interface;
-    Py_ssize_t size;
-    Py_ssize_t stride;
+    Py_ssize_t dims[]; /* the shape, and the strides */
 } held_memory;
 
 static void drop_held(PyObject *self) {
@@ -79,74 +76,100 @@ PyObject *tfwi_new_held_type(void) {
     static PyType_Spec spec = {
         .name = "tfwire._native.objects.HeldMemory",
         .basicsize = sizeof(held_memory),
+        .itemsize = sizeof(Py_ssize_t),
         .flags = Py_TPFLAGS_DEFAULT | Py_TPFLAGS_DISALLOW_INSTANTIATION,
         .slots = slots,
     };
     return PyType_FromSpec(&spec);
 }
 
-/* Memory of size values of a dtype. It takes over the hold and the reference to the owner, also
- * when it fails: NULL, with an exception. */
-static PyObject *new_held(PyObject *type, void *data, uint64_t size, size_t value_size,
-                          PyObject *dtype, tfw_hold *hold, PyObject *owner) {
-    held_memory *held = PyObject_New(held_memory, (PyTypeObject *)type);
+/* Sets the shape, and the strides of memory in order. */
+static void set_shape(held_memory *held, const Py_ssize_t *shape, PyObject *row_shape) {
+    const int rank = held->interface.rank;
+    const int given = row_shape != NULL ? rank - (int)PyTuple_Size(row_shape) : rank;
+    Py_ssize_t *dims = held->dims, stride = held->interface.item_size;
+    for (int i = rank - 1; i >= 0; i--) {
+        dims[i] = i < given ? shape[i] : PyLong_AsSsize_t(PyTuple_GetItem(row_shape, i - given));
+        dims[rank + i] = stride;
+        stride *= dims[i] > 1 ? dims[i] : 1;
+    }
+    held->interface.shape = dims;
+    held->interface.strides = dims + rank;
+    held->interface.item_size = 0; /* the dtype says it */
+}
+
+PyObject *tfwi_array_of(PyObject *arrays, const tfwi_memory *m, const Py_ssize_t *shape,
+                        PyObject *row_shape) {
+    PyTypeObject *type = (PyTypeObject *)PyTuple_GetItem(arrays, TFWI_HELD_MEMORY);
+    held_memory *held = type != NULL ? PyObject_NewVar(held_memory, type, 2 * m->rank) : NULL;
     if (held == NULL) {
-        tfw_hold_release(hold);
-        Py_XDECREF(owner);
+        tfw_hold_release(m->hold);
+        Py_XDECREF(m->owner);
         return NULL;
     }
-    Py_INCREF(dtype);
-    held->hold = hold;
-    held->owner = owner;
-    held->size = (Py_ssize_t)size;
-    held->stride = (Py_ssize_t)value_size;
+    Py_XINCREF(m->dtype);
+    held->hold = m->hold;
+    held->owner = m->owner;
     held->interface = (array_interface){
         .two = 2,
-        .rank = 1,
+        .rank = m->rank,
+        .item_size = (int)m->value_size,
         .flags = IN_ORDER | ALIGNED | NOT_SWAPPED | WRITABLE | HAS_DTYPE,
-        .shape = &held->size,
-        .strides = &held->stride,
-        .data = data,
-        .dtype = dtype,
+        .data = m->data,
+        .dtype = m->dtype,
     };
-    return (PyObject *)held;
+    set_shape(held, shape, row_shape);
+    PyObject *array = NULL;
+    if (PyErr_Occurred() == NULL) {
+        array = PyObject_CallFunctionObjArgs(PyTuple_GetItem(arrays, TFWI_ASARRAY), held, NULL);
+    }
+    Py_DECREF(held);
+    return array;
 }
 
 /* ---- Columns of a chunk --------------------------------------------------------------------- */
 
 /* What is made for every column of a chunk. */
 typedef struct columns_of {
-    PyObject *type;  /* of held memory */
-    PyObject *int64; /* the dtype */
+    PyObject *arrays;
     tfw_chunk *chunk;
     uint64_t records;
     bool is_list;
-    bool is_cut; /* into batches, next: the offsets of strings of dense rows stay where they are */
 } columns_of;
 
-static bool stays(const columns_of *of, const tfw_column *c) {
-    return of->is_cut && c->offsets != NULL && c->splits == NULL && c->steps == NULL;
+static columns_of columns_of_chunk(PyObject *arrays, tfw_chunk *chunk, bool is_list) {
+    tfw_chunk_info info = {.size = sizeof info};
+    tfw_chunk_get(chunk, &info);
+    return (columns_of){arrays, chunk, info.records, is_list};
 }
 
-/* Holds a column. NULL, with an exception. */
-static PyObject *hold_values(const columns_of *of, size_t feature, PyObject *dtype, tfw_column *c) {
-    tfw_hold *hold;
+/* Holds a column. false, with an exception. */
+static bool hold_one(const columns_of *of, size_t feature, tfw_column *c, tfw_hold **hold) {
     tfw_error error;
-    const int status = tfw_chunk_hold(of->chunk, of->is_list, feature, c, &hold, &error);
+    const int status = tfw_chunk_hold(of->chunk, of->is_list, feature, c, hold, &error);
     if (status != TFW_OK) {
         PyErr_SetString(status == TFW_E_MEMORY ? PyExc_MemoryError : PyExc_ValueError, error.text);
+    }
+    return status == TFW_OK;
+}
+
+/* Of none: a multiple of every size, which other libraries ask of strides. */
+static size_t size_of_value(const tfw_column *c) {
+    return c->value_count != 0 ? (size_t)(c->byte_count / c->value_count) : sizeof(int64_t);
+}
+
+/* The values of a column as an array of rank 1. NULL, with an exception. */
+static PyObject *array_of_values(const columns_of *of, size_t feature, PyObject *dtype,
+                                 tfw_column *c) {
+    tfwi_memory m = {.dtype = dtype, .rank = 1};
+    if (!hold_one(of, feature, c, &m.hold)) {
         return NULL;
     }
-    if (c->offsets == NULL) {
-        /* of none: a multiple of every size, which other libraries ask of strides */
-        const size_t size =
-            c->value_count != 0 ? (size_t)(c->byte_count / c->value_count) : sizeof(int64_t);
-        return new_held(of->type, c->values, c->value_count, size, dtype, hold, NULL);
-    }
-    /* bytes of other rows */
-    const uint64_t before = stays(of, c) ? (uint64_t)c->offsets[0] : 0;
-    uint8_t *values = (uint8_t *)c->values - before;
-    return new_held(of->type, values, before + c->byte_count, 1, dtype, hold, NULL);
+    const bool strings = c->offsets != NULL;
+    const Py_ssize_t size = (Py_ssize_t)(strings ? c->byte_count : c->value_count);
+    m.data = c->values;
+    m.value_size = strings ? 1 : size_of_value(c);
+    return tfwi_array_of(of->arrays, &m, &size, NULL);
 }
 
 /* count + 1 offsets that begin with 0, in memory of their own: their ends are also those of other
@@ -155,33 +178,24 @@ static PyObject *from_zero(const columns_of *of, const int64_t *offsets, uint64_
     if (offsets == NULL) {
         Py_RETURN_NONE;
     }
-    const size_t number = (size_t)count + 1;
-    PyObject *owner = PyByteArray_FromStringAndSize(NULL, (Py_ssize_t)(number * sizeof *offsets));
+    const Py_ssize_t number = (Py_ssize_t)count + 1;
+    PyObject *owner = PyByteArray_FromStringAndSize(NULL, number * (Py_ssize_t)sizeof *offsets);
     if (owner == NULL) {
         return NULL;
     }
     int64_t *const restrict own = (int64_t *)(void *)PyByteArray_AsString(owner);
     const int64_t first = offsets[0];
-    for (size_t i = 0; i < number; i++) {
+    for (Py_ssize_t i = 0; i < number; i++) {
         own[i] = offsets[i] - first;
     }
-    return new_held(of->type, own, number, sizeof *own, of->int64, NULL, owner);
-}
-
-/* The same of strings; but those that are cut next stay where they are. */
-static PyObject *string_offsets(const columns_of *of, const tfw_column *c, PyObject *values) {
-    if (!stays(of, c)) {
-        return from_zero(of, c->offsets, c->value_count);
-    }
-    Py_INCREF(values);
-    return new_held(of->type, c->offsets, c->value_count + 1, sizeof *c->offsets, of->int64, NULL,
-                    values);
+    PyObject *dtype = PyTuple_GetItem(of->arrays, TFWI_INT64_DTYPE);
+    const tfwi_memory m = {own, sizeof *own, dtype, NULL, owner, 1};
+    return tfwi_array_of(of->arrays, &m, &number, NULL);
 }
 
 /* Adds the number of a column, and its offsets, splits and steps, to a list. */
-static bool add_offsets(const columns_of *of, PyObject *list, size_t number, const tfw_column *c,
-                        PyObject *values) {
-    PyObject *offsets = string_offsets(of, c, values);
+static bool add_offsets(const columns_of *of, PyObject *list, size_t number, const tfw_column *c) {
+    PyObject *offsets = from_zero(of, c->offsets, c->value_count);
     PyObject *splits = offsets != NULL ? from_zero(of, c->splits, c->cell_count) : NULL;
     PyObject *steps = splits != NULL ? from_zero(of, c->steps, of->records) : NULL;
     PyObject *found =
@@ -194,97 +208,110 @@ static bool add_offsets(const columns_of *of, PyObject *list, size_t number, con
     return done;
 }
 
-/* chunk, is_list, size, dtypes, int64: two lists. What each column's array is made of, of the
- * dtypes; and, of columns that have some, the number of the column, and what offsets, splits and
- * steps are made of, or None. If the chunk has several batches of a size, all of them whole, the
- * offsets of strings lie in the memory of C. No lock is waited for long: the GIL is held. */
+/* arrays, chunk, is_list, dtypes: two lists. The array of each column, of the dtypes; and, of
+ * columns that have some, the number of the column, and its offsets, splits and steps, or None. No
+ * lock is waited for long: the GIL is held. */
 PyObject *tfwi_hold_columns(PyObject *module, tfwi_arguments args, Py_ssize_t arg_count) {
-    columns_of of = {
-        .chunk = tfwi_address(args[0]), .is_list = tfwi_size(args[1]) != 0, .int64 = args[4]};
-    const size_t size = tfwi_size(args[2]);
+    tfw_chunk *chunk = tfwi_address(args[1]);
+    const bool is_list = tfwi_size(args[2]) != 0;
     PyObject *dtypes = args[3];
     const Py_ssize_t count = PyErr_Occurred() == NULL ? PyList_Size(dtypes) : -1;
-    (void)arg_count;
-    of.type = count >= 0 ? PyObject_GetAttrString(module, "HeldMemory") : NULL;
-    PyObject *columns = of.type != NULL ? PyList_New(count) : NULL;
+    (void)module, (void)arg_count;
+    PyObject *columns = count >= 0 ? PyList_New(count) : NULL;
     PyObject *offsets = columns != NULL ? PyList_New(0) : NULL;
     bool done = offsets != NULL;
-    if (done) {
-        tfw_chunk_info info = {.size = sizeof info};
-        tfw_chunk_get(of.chunk, &info);
-        of.records = info.records;
-        of.is_cut = size != 0 && info.records > size && info.records % size == 0;
-    }
+    const columns_of of = done ? columns_of_chunk(args[0], chunk, is_list) : (columns_of){0};
     for (Py_ssize_t i = 0; done && i < count; i++) {
         tfw_column c;
-        PyObject *held = hold_values(&of, (size_t)i, PyList_GetItem(dtypes, i), &c);
-        done = held != NULL && PyList_SetItem(columns, i, held) == 0;
+        PyObject *array = array_of_values(&of, (size_t)i, PyList_GetItem(dtypes, i), &c);
+        done = array != NULL && PyList_SetItem(columns, i, array) == 0;
         if (done && (c.offsets != NULL || c.splits != NULL || c.steps != NULL)) {
-            done = add_offsets(&of, offsets, (size_t)i, &c, held);
+            done = add_offsets(&of, offsets, (size_t)i, &c);
         }
     }
     PyObject *found = done ? PyTuple_Pack(2, columns, offsets) : NULL;
-    Py_XDECREF(of.type);
     Py_XDECREF(columns);
     Py_XDECREF(offsets);
     return found;
 }
 
-/* ---- Batches -------------------------------------------------------------------------------- */
+/* ---- Columns of a chunk, cut into batches --------------------------------------------------- */
 
-/* The slice of the bytes of a batch. NULL, with an exception. */
-static PyObject *new_slice(int64_t begin, int64_t end) {
-    PyObject *first = PyLong_FromLongLong(begin), *last = PyLong_FromLongLong(end);
-    PyObject *slice = first != NULL && last != NULL ? PySlice_New(first, last, NULL) : NULL;
-    Py_XDECREF(first);
-    Py_XDECREF(last);
-    return slice;
-}
+/* Which rows of a chunk, and how many batches they are. */
+typedef struct rows_of {
+    uint64_t first;
+    uint64_t count;
+    uint64_t batches;
+} rows_of;
 
-/* offsets, strings of a batch, batches: the offsets of each batch, which begin with 0, one batch
- * after another in a bytearray; and a list of the slices of the bytes. */
-PyObject *tfwi_cut_offsets(PyObject *module, tfwi_arguments args, Py_ssize_t arg_count) {
-    const int64_t *offsets = tfwi_address(args[0]);
-    const size_t size = tfwi_size(args[1]), count = tfwi_size(args[2]);
-    (void)module, (void)arg_count;
-    if (PyErr_Occurred() != NULL) {
-        return NULL;
-    }
-    const size_t bytes = (size + 1) * count * sizeof *offsets;
-    PyObject *own = PyByteArray_FromStringAndSize(NULL, (Py_ssize_t)bytes);
-    PyObject *slices = own != NULL ? PyList_New((Py_ssize_t)count) : NULL;
-    bool done = slices != NULL;
-    int64_t *restrict next = done ? (int64_t *)(void *)PyByteArray_AsString(own) : NULL;
-    for (size_t i = 0; done && i < count; i++, offsets += size) {
-        const int64_t first = offsets[0];
-        for (size_t k = 0; k <= size; k++) {
-            *next++ = offsets[k] - first;
-        }
-        PyObject *slice = new_slice(first, offsets[size]);
-        done = slice != NULL && PyList_SetItem(slices, (Py_ssize_t)i, slice) == 0;
-    }
-    PyObject *found = done ? PyTuple_Pack(2, own, slices) : NULL;
-    Py_XDECREF(own);
-    Py_XDECREF(slices);
+/* Batches of strings. NULL, with an exception. */
+static PyObject *cut_strings(const columns_of *of, const rows_of *rows, tfw_column *c,
+                             tfwi_memory *m, PyObject *row_shape) {
+    const uint64_t each = c->value_count / of->records; /* of a row */
+    const int64_t *offsets = c->offsets + rows->first * each;
+    const Py_ssize_t end = (Py_ssize_t)offsets[rows->count * each];
+    m->data = (uint8_t *)c->values - c->offsets[0]; /* from the bytes of other rows on */
+    m->value_size = m->rank = 1;
+    PyObject *data = tfwi_array_of(of->arrays, m, &end, NULL);
+    PyObject *size = Py_BuildValue("(n)", (Py_ssize_t)(rows->count / rows->batches));
+    PyObject *shape = size != NULL ? PySequence_Concat(size, row_shape) : NULL;
+    PyObject *found = data != NULL && shape != NULL
+                          ? tfwi_new_string_batches(of->arrays, data, offsets,
+                                                    (size_t)rows->batches, shape)
+                          : NULL;
+    Py_XDECREF(data);
+    Py_XDECREF(size);
+    Py_XDECREF(shape);
     return found;
 }
 
-/* A dict of keys, keys as a list, iterators: a dict of the next of each. */
-PyObject *tfwi_next_dict(PyObject *module, tfwi_arguments args, Py_ssize_t arg_count) {
-    PyObject *keys = args[1], *iterators = args[2];
-    const Py_ssize_t count = PyList_Size(keys);
-    (void)module, (void)arg_count;
-    PyObject *found = count > TFWI_FEW_KEYS ? PyDict_Copy(args[0]) : PyDict_New();
-    for (Py_ssize_t i = 0; found != NULL && i < count; i++) {
-        PyObject *iterator = PyList_GetItem(iterators, i);
-        PyObject *next = iterator != NULL ? PyIter_Next(iterator) : NULL;
-        if (next == NULL || PyDict_SetItem(found, PyList_GetItem(keys, i), next) != 0) {
-            Py_CLEAR(found);
-        }
-        Py_XDECREF(next);
+/* The batches of a dense column as a sequence. NULL, with an exception. */
+static PyObject *cut_column(const columns_of *of, const rows_of *rows, size_t feature,
+                            PyObject *dtype, PyObject *row_shape) {
+    tfwi_memory m = {.dtype = dtype};
+    tfw_column c;
+    if (!hold_one(of, feature, &c, &m.hold)) {
+        return NULL;
     }
-    if (found == NULL && PyErr_Occurred() == NULL) {
-        PyErr_SetString(PyExc_ValueError, "fewer results than batches");
+    if (c.offsets != NULL) {
+        return cut_strings(of, rows, &c, &m, row_shape);
+    }
+    const Py_ssize_t shape[] = {(Py_ssize_t)rows->batches,
+                                (Py_ssize_t)(rows->count / rows->batches)};
+    m.data = (uint8_t *)c.values + rows->first * (c.byte_count / of->records);
+    m.value_size = size_of_value(&c);
+    m.rank = 2 + (int)PyTuple_Size(row_shape);
+    return tfwi_array_of(of->arrays, &m, shape, row_shape);
+}
+
+/* arrays, chunk, first, count, batches, columns, dtypes, shapes: a list of sequences: the batches
+ * of so many rows from the first one on, of columns whose rows are dense and of these shapes. No
+ * lock is waited for long: the GIL is held. */
+PyObject *tfwi_cut_columns(PyObject *module, tfwi_arguments args, Py_ssize_t arg_count) {
+    tfw_chunk *chunk = tfwi_address(args[1]);
+    const rows_of rows = {tfwi_size(args[2]), tfwi_size(args[3]), tfwi_size(args[4])};
+    const Py_ssize_t count = PyErr_Occurred() == NULL ? PyList_Size(args[5]) : -1;
+    (void)module, (void)arg_count;
+    PyObject *found = count >= 0 ? PyList_New(count) : NULL;
+    if (found == NULL) {
+        return NULL;
+    }
+    const columns_of of = columns_of_chunk(args[0], chunk, false);
+    const bool fits = of.records != 0 && rows.batches != 0 && rows.count % rows.batches == 0 &&
+                      rows.count <= of.records && rows.first <= of.records - rows.count;
+    for (Py_ssize_t i = 0; fits && i < count; i++) {
+        const size_t feature = tfwi_size(PyList_GetItem(args[5], i));
+        PyObject *cut = cut_column(&of, &rows, feature, PyList_GetItem(args[6], i),
+                                   PyList_GetItem(args[7], i));
+        if (cut == NULL || PyList_SetItem(found, i, cut) != 0) {
+            Py_DECREF(found);
+            return NULL;
+        }
+    }
+    if (!fits) {
+        Py_DECREF(found);
+        PyErr_SetString(PyExc_ValueError, "no such rows");
+        return NULL;
     }
     return found;
 }

@@ -27,20 +27,27 @@ static PyMethodDef functions[] = {
     FUNCTION("tfw_new_single", tfwi_new_single),
     FUNCTION("tfw_parse_single", tfwi_parse_single),
     FUNCTION("tfw_hold_columns", tfwi_hold_columns),
-    FUNCTION("tfw_cut_offsets", tfwi_cut_offsets),
-    FUNCTION("tfw_next_dict", tfwi_next_dict),
+    FUNCTION("tfw_cut_columns", tfwi_cut_columns),
+    FUNCTION("tfw_cut_strings", tfwi_cut_strings),
+    FUNCTION("tfw_new_batches", tfwi_new_batches),
     {NULL, NULL, 0, NULL},
 };
+
+static bool add_type(PyObject *module, const char *name, PyObject *type) {
+    const bool added = type != NULL && PyObject_SetAttrString(module, name, type) == 0;
+    Py_XDECREF(type);
+    return added;
+}
 
 /* Appends the module to the list with this address. cffi has let go of the GIL. */
 int tfw_add_functions(uintptr_t list) {
     PyGILState_STATE state = PyGILState_Ensure();
     PyObject *module = PyModule_New("tfwire._native.objects");
-    PyObject *held = module != NULL ? tfwi_new_held_type() : NULL;
-    bool added = held != NULL && PyModule_AddFunctions(module, functions) == 0 &&
-                 PyObject_SetAttrString(module, "HeldMemory", held) == 0 &&
+    bool added = module != NULL && PyModule_AddFunctions(module, functions) == 0 &&
+                 add_type(module, "HeldMemory", tfwi_new_held_type()) &&
+                 add_type(module, "StringBatches", tfwi_new_string_batches_type()) &&
+                 add_type(module, "Batches", tfwi_new_batches_type()) &&
                  PyList_Append((PyObject *)list, module) == 0;
-    Py_XDECREF(held);
     Py_XDECREF(module);
     PyErr_Clear();
     PyGILState_Release(state);

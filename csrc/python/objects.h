@@ -11,6 +11,7 @@
 #include <Python.h> /* before any header of the system, some of which it changes */
 
 #include "base/common.h"
+#include "tfwire_pipeline.h"
 #include "tfwire_python.h"
 
 /* The arguments of a function. Those that are numbers: a wrong one raises. */
@@ -35,10 +36,44 @@ tfwi_function tfwi_iterate_spans;
 tfwi_function tfwi_spans_of_bytes;
 tfwi_function tfwi_bytes_of_offsets;
 tfwi_function tfwi_bytes_of_record;
-tfwi_function tfwi_hold_columns, tfwi_cut_offsets, tfwi_next_dict;
+tfwi_function tfwi_hold_columns, tfwi_cut_columns, tfwi_cut_strings, tfwi_new_batches;
 
-/* The type of what tfw_hold_columns gives. NULL, with an exception. */
+/* ---- columns_held.c: arrays ---- */
+
+/* The types that those functions make, of themselves or of NumPy. NULL, with an exception. */
 PyObject *tfwi_new_held_type(void);
+PyObject *tfwi_new_string_batches_type(void);
+PyObject *tfwi_new_batches_type(void);
+
+/* What is in the tuple that they need to make arrays. */
+enum tfwi_of_arrays {
+    TFWI_ASARRAY = 0,
+    TFWI_INT64_DTYPE = 1, /* the dtype */
+    TFWI_BYTES_COLUMN = 2,
+    TFWI_HELD_MEMORY = 3,
+    TFWI_STRING_BATCHES = 4
+};
+
+/* Memory of an array. */
+typedef struct tfwi_memory {
+    void *data;
+    size_t value_size;
+    PyObject *dtype;
+    tfw_hold *hold; /* or NULL, and */
+    PyObject *owner;
+    int rank;
+} tfwi_memory;
+
+/* An array of a shape, which ends with that of a row, a tuple, unless it is NULL. It takes over the
+ * hold and the reference to the owner, also when it fails: NULL, with an exception. */
+PyObject *tfwi_array_of(PyObject *arrays, const tfwi_memory *memory, const Py_ssize_t *shape,
+                        PyObject *row_shape);
+
+/* ---- batches.c ---- */
+
+/* A sequence of BytesColumns, as tfwi_cut_strings. NULL, with an exception. */
+PyObject *tfwi_new_string_batches(PyObject *arrays, PyObject *data, const int64_t *offsets,
+                                  size_t count, PyObject *shape);
 
 #else
 #include "tfwire_python.h" /* a file of C is not empty */

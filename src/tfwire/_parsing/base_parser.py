@@ -22,10 +22,10 @@ from tfwire._base.native import lib, objects
 from tfwire._base.strings import Spans, message_slices
 from tfwire._examples.column_types import Messages
 from tfwire._parsing.assembler import Assembler
-from tfwire._parsing.chunk_columns import is_checked, rows_of_chunk
+from tfwire._parsing.chunk_columns import Rows, is_checked, rows_of_chunk
 from tfwire._parsing.failure import ParseFailure, Place, message_keys, parse_error
 from tfwire._parsing.features import FixedLenFeature
-from tfwire._parsing.fields import Column, Cuts, results_of_batches, with_objects
+from tfwire._parsing.fields import Column, Cuts, results_of_batches, whole_and_rest, with_objects
 from tfwire._parsing.file_chunks import PathsOfFiles
 from tfwire._parsing.native_session import Schema, Session
 from tfwire._parsing.parse_file import FileBatches, ParsingOptions, parse_from
@@ -322,9 +322,7 @@ class BaseParser(FileParser[Batch], Generic[Batch, Single]):
     def _batches_of(
         self, chunk: Chunk, count: int, size: int, paths: PathsOfFiles
     ) -> Iterator[Any]:
-        rows = rows_of_chunk(chunk, self._schemas, size)
-        if count < rows.num_rows:
-            rows = rows.between(0, count)
+        rows = rows_of_chunk(chunk, self._schemas).between(0, count)
         return self._batches(rows.parts, count, size)
 
     @abstractmethod
@@ -344,11 +342,11 @@ class BaseParser(FileParser[Batch], Generic[Batch, Single]):
         if count <= size:
             yield {key: finish(field.batch(columns, count)) for key, field in fields.items()}
             return
-        cuts = Cuts.of((), ()) if plan is None else plan.cuts
-        values = results_of_batches(cuts, columns, count, size, finish)
-        keys = list(fields)
-        for _ in range(0, count, size):
-            yield objects.tfw_next_dict(fields, keys, values)  # and keeps no reference
+        cuts, rows = Cuts.of({}, {}) if plan is None else plan.cuts, Rows([columns], count)
+        for first, number, batches in whole_and_rest(count, size):
+            [part] = rows.between(first, number).parts
+            results = results_of_batches(cuts, part, number, batches, finish)
+            yield from objects.tfw_new_batches(cuts.like, cuts.keys, results, batches)
 
     def _dict(self, plan: Plan | None, columns: list[Column]) -> dict[Any, Any]:
         """The results of a plan for one record."""

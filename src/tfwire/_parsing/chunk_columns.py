@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from functools import partial
-from itertools import repeat
+from collections.abc import Callable, Iterator, Sequence
+from itertools import chain
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -13,15 +12,10 @@ from tfwire._base.aliases import Array
 from tfwire._base.native import address, objects
 from tfwire._examples.column_types import BytesColumn
 from tfwire._parsing.failure import ParseFailure
-from tfwire._parsing.fields import Column, between
+from tfwire._parsing.fields import ARRAYS, Column, Cuts, between, insert_others, whole_and_rest
 from tfwire._parsing.native_session import Schema
 from tfwire._parsing.spec import Plan
 from tfwire._records.reading.pipeline import Chunk
-
-# As Column(...), in loops of C.
-_NEW_COLUMN: Any = partial(tuple.__new__, Column)
-_INT64 = np.dtype(np.int64)
-_NO_BATCH = 1 << 62  # has so many records
 
 
 class Rows(NamedTuple):
@@ -37,6 +31,8 @@ class Rows(NamedTuple):
 
     def between(self, first: int, count: int) -> Rows:
         """Some of the records."""
+        if count == self.num_rows:
+            return self
         parts = [[self._between(each, first, count) for each in part] for part in self.parts]
         return Rows(parts, count)
 
@@ -48,37 +44,32 @@ class Rows(NamedTuple):
         return column._replace(values=values)
 
 
-def rows_of_chunk(chunk: Chunk, schemas: Sequence[Schema | None], size: int = _NO_BATCH) -> Rows:
+def rows_of_chunk(chunk: Chunk, schemas: Sequence[Schema | None]) -> Rows:
     """The records of a chunk. Values keep their memory as long as a view of them lives; each column
     has its own.
 
     Args:
         chunk: Has the records.
         schemas: What they were parsed by.
-        size: Records of the batches into which all of them are cut next, if they are.
     """
     parts = [
-        [] if schema is None else _columns(chunk, is_list, schema, size)
+        [] if schema is None else _columns(chunk, is_list, schema)
         for is_list, schema in enumerate(schemas)
     ]
     return Rows(parts, chunk.num_records)
 
 
-def _columns(chunk: Chunk, is_list: int, schema: Schema, size: int) -> list[Column]:
-    # A chunk of many columns has two or three batches only: the columns are made in loops of C.
+def _columns(chunk: Chunk, is_list: int, schema: Schema) -> list[Column]:
     native = address(chunk.native)
-    size = min(size, _NO_BATCH)
-    held, offsets = objects.tfw_hold_columns(native, is_list, size, schema.dtypes, _INT64)
-    none = repeat(None)  # of offsets
-    arrays = map(np.asarray, held)
-    columns = list(map(_NEW_COLUMN, zip(arrays, none, none, schema.empties, strict=False)))
+    arrays, offsets = objects.tfw_hold_columns(ARRAYS, native, is_list, schema.dtypes)
+    columns = list(map(_new_column, arrays, schema.empties))
     for i, *each in offsets:
-        columns[i] = _with_offsets(columns[i], *map(_array, each))
+        columns[i] = _with_offsets(columns[i], *each)
     return columns
 
 
-def _array(held: Any) -> Array | None:
-    return None if held is None else np.asarray(held, np.int64)
+def _new_column(values: Array, empty: Callable[..., Array]) -> Column:
+    return Column(values, empty=empty)
 
 
 def _with_offsets(
@@ -88,6 +79,37 @@ def _with_offsets(
     if offsets is not None:
         values = BytesColumn._trusted(values, offsets, (len(offsets) - 1,))
     return Column(values, splits, steps, column.empty)
+
+
+def batches_of_chunk(
+    chunk: Chunk,
+    schema: Schema | None,
+    cuts: Cuts,
+    count: int,
+    size: int,
+    finish: Callable[[Any], Any],
+) -> Iterator[dict[Any, Any]]:
+    """The results of the first records of a chunk, in batches of a size. Threads may share what C
+    gives, a ``Batches``: where there are dense columns alone, and no smaller batch at the end.
+
+    Args:
+        chunk: Has the records, of Examples.
+        schema: What they were parsed by.
+        cuts: Of the fields.
+        count: Number of records.
+        size: Records of a batch; the last may have fewer.
+        finish: As for ``results_of_batches``.
+    """
+    native = address(chunk.native)
+    rows = rows_of_chunk(chunk, (schema,)) if cuts.others else None
+    found = []
+    for first, number, batches in whole_and_rest(count, size):
+        results = objects.tfw_cut_columns(ARRAYS, native, first, number, batches, *cuts.dense)
+        if rows is not None:
+            [columns] = rows.between(first, number).parts
+            insert_others(results, cuts, columns, number, batches, finish)
+        found.append(objects.tfw_new_batches(cuts.like, cuts.keys, results, batches))
+    return found[0] if len(found) == 1 and rows is None else chain.from_iterable(found)
 
 
 # ---- Columns of several chunks ----

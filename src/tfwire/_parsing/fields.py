@@ -6,9 +6,8 @@ Strings stay a BytesColumn until the end.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Container, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from itertools import chain, repeat
 from typing import Any, ClassVar, NamedTuple, Protocol
 
 import numpy as np
@@ -21,6 +20,8 @@ from tfwire._parsing.failure import ParseFailure
 from tfwire._parsing.padding import check_padding_size, longest, pad_rows
 
 Array = np.ndarray[Any, Any]
+# What C makes arrays of.
+ARRAYS = (np.asarray, np.dtype(np.int64), BytesColumn, objects.HeldMemory, objects.StringBatches)
 
 
 class Column(NamedTuple):
@@ -289,61 +290,86 @@ class Cuts(NamedTuple):
     """How the columns of many batches are cut.
 
     Attributes:
-        numbers: The columns of FixedLenFeatures of numbers, which are cut in loops of C.
-        shapes: Of a row of each of them.
+        like: A dict with the keys.
+        keys: Of all fields, in order.
+        dense: Of the columns of FixedLenFeatures that C cuts: their numbers, their dtypes (None of
+            strings) and the shapes of a row.
         others: The other fields, with their places among all.
     """
 
-    numbers: list[int]
-    shapes: list[tuple[int, ...]]
+    like: Mapping[Any, Any]
+    keys: list[Any]
+    dense: tuple[list[int], list[Any], list[tuple[int, ...]]]
     others: list[tuple[int, Field]]
 
     @classmethod
-    def of(cls, fields: Iterable[Field], strings: Container[int]) -> Cuts:
-        """Those of all fields. Some of the columns are strings."""
-        cuts = cls([], [], [])
-        for place, field in enumerate(fields):
-            if isinstance(field, Dense) and field.column not in strings:
-                cuts.numbers.append(field.column)
-                cuts.shapes.append(field.shape)
+    def of(cls, fields: Mapping[Any, Field], dtypes: Mapping[int, Any]) -> Cuts:
+        """Those of fields, of which C cuts columns that have a dtype here."""
+        cuts = cls(fields, list(fields), ([], [], []), [])
+        for place, field in enumerate(fields.values()):
+            if isinstance(field, Dense) and field.column in dtypes:
+                columns, of_columns, shapes = cuts.dense
+                columns.append(field.column)
+                of_columns.append(dtypes[field.column])
+                shapes.append(field.shape)
             else:
                 cuts.others.append((place, field))
         return cuts
 
 
+def whole_and_rest(count: int, size: int) -> list[tuple[int, int, int]]:
+    """Rows in batches of a size: those of all whole batches, then the rest. Of each the first row,
+    the number of rows and that of batches."""
+    whole = count - count % size
+    found = [(0, whole, whole // size)] if whole else []
+    return found if whole == count else [*found, (whole, count - whole, 1)]
+
+
 def results_of_batches(
-    cuts: Cuts, columns: Sequence[Column], count: int, size: int, finish: Callable[[Any], Any]
-) -> list[Iterator[Any]]:
-    """The results of each field, batch by batch.
+    cuts: Cuts, columns: Sequence[Column], count: int, batches: int, finish: Callable[[Any], Any]
+) -> list[Any]:
+    """The results of each field, batch by batch: sequences, or iterators.
 
     Args:
         cuts: Of the fields.
         columns: Of all records.
-        count: Number of records, of more than one batch.
-        size: Records of a batch; the last may have fewer.
+        count: Number of records.
+        batches: Number of batches, of equal size.
         finish: Applied last to every result, of one batch or of many; but not to numbers.
     """
-    whole, rest = divmod(count, size)
-    arrays = [columns[i].values for i in cuts.numbers]
-    results: list[Iterator[Any]]
-    if rest:
-        results = [_rows(*each, count, size) for each in zip(arrays, cuts.shapes, strict=True)]
-    else:  # as usual; an array's iterator is C's
-        shapes = [(whole, size, *shape) for shape in cuts.shapes]
-        results = list(map(iter, map(np.ndarray.reshape, arrays, shapes)))
-    for place, field in cuts.others:
-        results.insert(place, _results(field, columns, count, size, finish))
+    numbers, _, shapes = cuts.dense
+    results: list[Any] = [
+        columns[i].values.reshape(batches, count // batches, *shape)
+        for i, shape in zip(numbers, shapes, strict=True)
+    ]
+    insert_others(results, cuts, columns, count, batches, finish)
     return results
 
 
+def insert_others(
+    results: list[Any],
+    cuts: Cuts,
+    columns: Sequence[Column],
+    count: int,
+    batches: int,
+    finish: Callable[[Any], Any],
+) -> None:
+    """Adds those of the fields that C does not cut to those of the others."""
+    for place, field in cuts.others:
+        results.insert(place, _results(field, columns, count, batches, finish))
+
+
 def _results(
-    field: Field, columns: Sequence[Column], count: int, size: int, finish: Callable[[Any], Any]
-) -> Iterator[Any]:
-    if isinstance(field, Dense):
-        values = finish(field.batch(columns, count))
-        strings = isinstance(values, BytesColumn)
-        return (_strings if strings else _rows)(values, field.shape, count, size)
-    return (finish(field.batch(part, rows)) for part, rows in _parts(columns, count, size))
+    field: Field, columns: Sequence[Column], count: int, batches: int, finish: Callable[[Any], Any]
+) -> Any:
+    size = count // batches
+    if not isinstance(field, Dense):
+        return (finish(field.batch(part, size)) for part, _ in _parts(columns, count, size))
+    values, shape = finish(field.batch(columns, count)), (size, *field.shape)
+    if not isinstance(values, BytesColumn):
+        return values.reshape(batches, *shape)
+    offsets = address(ffi.from_buffer(values.offsets))
+    return objects.tfw_cut_strings(ARRAYS, values.data, offsets, batches, shape)
 
 
 def lengths_of_batches(
@@ -380,30 +406,3 @@ def _parts(
     for first in range(0, count, size):
         rows = min(size, count - first)
         yield Part(columns, first, rows), rows
-
-
-def _rows(values: Array, shape: tuple[int, ...], count: int, size: int) -> Iterator[Array]:
-    """The batches of an array, which is reshaped so that iterating runs in C."""
-    whole, rest = divmod(count, size)
-    values = values.reshape(count, *shape)
-    complete, last = values[: count - rest], values[count - rest :]
-    batches = iter(complete.reshape(whole, size, *shape))
-    return chain(batches, [last.reshape(rest, *shape)]) if rest else batches
-
-
-def _strings(
-    column: BytesColumn, shape: tuple[int, ...], count: int, size: int
-) -> Iterator[BytesColumn]:
-    """The batches of a BytesColumn: views of its bytes, with offsets from 0."""
-    data, offsets = column.data, column.offsets
-    strings = size * math.prod(shape)  # of a batch
-    whole, rest = divmod(count, size)
-    own, slices = objects.tfw_cut_offsets(address(ffi.from_buffer(offsets)), strings, whole)
-    windows = np.ndarray((whole, strings + 1), np.int64, own)
-    batch_shape = repeat((size, *shape))
-    batches = map(BytesColumn._trusted, map(data.__getitem__, slices), windows, batch_shape)
-    if not rest:
-        return batches
-    offsets = offsets[whole * strings :]
-    last = data[offsets[0] : offsets[-1]], offsets - offsets[0], (rest, *shape)
-    return chain(batches, [BytesColumn._trusted(*last)])

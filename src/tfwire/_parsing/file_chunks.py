@@ -17,7 +17,7 @@ from typing import Any, NamedTuple, Protocol
 
 from tfwire._base.arrays import keep_heap
 from tfwire._base.errors import ParseError, warn
-from tfwire._base.native import damaged_record_error, ffi, lib
+from tfwire._base.native import damaged_record_error, ffi, lib, objects
 from tfwire._parsing.assembler import Assembler, Misfit
 from tfwire._parsing.failure import ADVICE, ParseFailure, Place, parse_error, raise_failure
 from tfwire._parsing.native_session import Schema
@@ -95,7 +95,8 @@ class Outcome(NamedTuple):
     """One step of the iteration.
 
     Attributes:
-        batches: The results, each made when it is asked for.
+        batches: The results, each made when it is asked for; ``Batches``, which any thread may ask
+            for the next, where that cannot fail.
         num_skipped: Number of regions of the files skipped up to the end of these batches.
         error: The error after these batches, or None.
         last: True if no batch comes after these.
@@ -296,7 +297,9 @@ class FileChunks:
         batches: Iterator[Any] = iter(())
         if count:
             batches = self._parser._batches_of(chunk, count, size, self._path)
-        outcome = Outcome(self._drawn(batches), self._reader.num_skipped, begin=chunk.begin)
+        if type(batches) is not objects.Batches:
+            batches = self._drawn(batches)
+        outcome = Outcome(batches, self._reader.num_skipped, begin=chunk.begin)
         # After the rest nothing comes.
         return outcome._replace(error=self._error, last=True) if self._wants_rest else outcome
 

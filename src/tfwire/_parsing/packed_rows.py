@@ -9,8 +9,8 @@ import numpy as np
 
 from tfwire._base.aliases import BytesAs
 from tfwire._base.native import call, ffi, lib
-from tfwire._parsing.chunk_columns import rows_of_chunk
-from tfwire._parsing.fields import Cuts, Dense, Field, results_of_batches
+from tfwire._parsing.chunk_columns import batches_of_chunk
+from tfwire._parsing.fields import Cuts
 from tfwire._parsing.file_chunks import PathsOfFiles
 from tfwire._parsing.parsers import Parser
 from tfwire._records.reading.pipeline import Chunk
@@ -72,7 +72,7 @@ class PackingParser(Parser[Any, Any]):
     """A Parser whose batches of files are PackedRows. Where the records do not come from C, or
     columns must fit each other, they are as those of the parser that it is made of."""
 
-    _others: dict[Any, Field]
+    _others: Cuts
     _columns: DenseColumns
 
     @classmethod
@@ -93,39 +93,19 @@ class PackingParser(Parser[Any, Any]):
     def _made(cls, parser: Parser[Any, Any], bytes_as: BytesAs) -> PackingParser:
         found = cls.__new__(cls)
         found._start(parser._schemas, bytes_as, parser._init["empty_is_missing"])
-        [schema], [plan] = found._schemas, found._plans
-        assert schema is not None
+        [plan] = found._plans
         assert plan is not None
-        fields, numbers = plan.fields, set(plan.cuts.numbers)
-        found._others = {
-            key: field
-            for key, field in fields.items()
-            if not isinstance(field, Dense) or field.column not in numbers
-        }
-        keys = [key for key in fields if key not in found._others]
-        dtypes = [np.dtype(schema.dtypes[column]) for column in plan.cuts.numbers]
-        columns = DenseColumns(list(fields), keys, dtypes, plan.cuts.shapes, plan.cuts.numbers)
+        fields, (numbers, dtypes, shapes) = plan.fields, plan.cuts.dense
+        others = {list(fields)[place]: field for place, field in plan.cuts.others}
+        found._others = Cuts.of(others, {})
+        keys = [key for key in fields if key not in others]
+        columns = DenseColumns(list(fields), keys, dtypes, shapes, numbers)
         found._columns = columns
         return found
 
     def _batches_of(
         self, chunk: Chunk, count: int, size: int, paths: PathsOfFiles
     ) -> Iterator[Any]:
-        others = self._other_results(chunk, count, size)
-        for first in range(0, count, size):
-            found = dict(zip(self._others, map(next, others), strict=True))
+        others = batches_of_chunk(chunk, self._schemas[0], self._others, count, size, self._finish)
+        for first, found in zip(range(0, count, size), others, strict=True):
             yield PackedRows(chunk, first, min(size, count - first), self._columns, found)
-
-    def _other_results(self, chunk: Chunk, count: int, size: int) -> list[Iterator[Any]]:
-        """Of the features that are not packed, batch by batch."""
-        if not self._others:
-            return []
-        rows = rows_of_chunk(chunk, self._schemas)
-        if count < rows.num_rows:
-            rows = rows.between(0, count)
-        [columns] = rows.parts
-        fields, finish = self._others.values(), self._finish
-        if count <= size:
-            return [iter([finish(field.batch(columns, count))]) for field in fields]
-        cuts = Cuts([], [], list(enumerate(fields)))
-        return results_of_batches(cuts, columns, count, size, finish)

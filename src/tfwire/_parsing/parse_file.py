@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
+from operator import length_hint
 from typing import Any, TypeVar
 
 from tfwire._base.errors import ParseError, warn
-from tfwire._base.shared_iterator import SharedIterator
+from tfwire._base.native import objects
+from tfwire._base.shared_iterator import SharedIterator, State
+from tfwire._base.system import process
 from tfwire._parsing.failure import warn_of
 from tfwire._parsing.file_chunks import FileChunks, Parsing, ParsingOptions as ParsingOptions
 from tfwire._records.reading.damage import RecordPosition, SkippedRegions
@@ -16,6 +19,7 @@ from tfwire._records.reading.receipts import Receipt
 Batch = TypeVar("Batch")
 # Bytes of a file read at a time where C does not read it by itself.
 _BUFFER_SIZE = 1 << 21
+_RUNNING = State.RUNNING
 
 
 class FileBatches(SharedIterator[Batch]):
@@ -29,6 +33,9 @@ class FileBatches(SharedIterator[Batch]):
         super().__init__()
         self._chunks = chunks
         self._batches: Iterator[Batch] = iter(())
+        # those, if each thread may take one of them at any time
+        self._at_hand: Iterable[Batch] = ()
+        self._num_at_hand = 0  # at first
         self._following: Batch | None = None  # the next batch, if an error comes after it
         self._error: BaseException | None = None  # comes after self._batches
         self._num_skipped = 0
@@ -64,12 +71,23 @@ class FileBatches(SharedIterator[Batch]):
         """Number of records left out so far because they do not fit."""
         return self._chunks.left_out.count
 
+    def __next__(self) -> Batch:
+        # Nobody has to wait for what is at hand.
+        if self._progress is _RUNNING and not self._closed and self._pid == process.number:
+            for batch in self._at_hand:
+                return batch
+        return super().__next__()
+
     def step(self) -> Batch:
         batch, self._following = self._following, None
         while batch is None and (batch := next(self._batches, None)) is None and not self._last:
+            self._batches = self._at_hand = iter(())  # so that their memory serves the next ones
             outcome = self._chunks.next()
             self._batches, self._num_skipped, self._error, self._last, self._begin = outcome
-            self._given = 0
+            self._given = self._num_at_hand = 0
+            if type(self._batches) is objects.Batches and self._error is None:
+                self._num_at_hand = length_hint(self._batches)
+                self._at_hand = self._batches
         if batch is None:
             error, self._error = self._error, None
             try:
@@ -97,6 +115,8 @@ class FileBatches(SharedIterator[Batch]):
     def place(self) -> tuple[int, RecordPosition, int]:
         # For datasets: the number of a file, a position in it, and how many batches of the records
         # from there on were given. Only where no record is left out because it does not fit.
+        if self._num_at_hand:
+            return (*self._begin, self._num_at_hand - length_hint(self._at_hand))
         return (*self._begin, self._given)
 
     def close(self) -> None:
@@ -113,7 +133,9 @@ class FileBatches(SharedIterator[Batch]):
         self.close()
 
     def release(self) -> None:
-        self._batches, self._following = iter(()), None
+        self._given = self.place[2]
+        self._batches, self._at_hand, self._following = iter(()), (), None
+        self._num_at_hand = 0
         self._chunks.close()
         if (left_out := self._chunks.left_out).count:
             warn(

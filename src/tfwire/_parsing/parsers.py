@@ -7,6 +7,7 @@ the same with a specification compiled once; they also read files.
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
+from functools import cached_property
 from typing import Any, Literal, TypeVar, overload
 
 import numpy as np
@@ -24,9 +25,12 @@ from tfwire._base.aliases import (
 from tfwire._base.errors import public
 from tfwire._examples.column_types import Messages, RaggedTensor, SparseTensor
 from tfwire._parsing.base_parser import BaseParser, Batch, Single
+from tfwire._parsing.chunk_columns import batches_of_chunk
 from tfwire._parsing.features import AnySparseFeature, DenseFeature, RaggedFeature
-from tfwire._parsing.fields import Column, lengths_of_batches
+from tfwire._parsing.fields import Column, Cuts, lengths_of_batches, with_objects
+from tfwire._parsing.file_chunks import PathsOfFiles
 from tfwire._parsing.spec_cache import Compiled, compiled_example, compiled_sequence
+from tfwire._records.reading.pipeline import Chunk
 
 Key = TypeVar("Key")
 ColumnType = TypeVar("ColumnType")
@@ -99,6 +103,20 @@ class Parser(BaseParser[Batch, Single]):
         empty_is_missing: bool = False,
     ) -> None:
         self._start(compiled_example(features).schemas, bytes_as, empty_is_missing)
+
+    @cached_property
+    def _cuts(self) -> Cuts:
+        """As C cuts columns of files: strings, too, where they do not become objects."""
+        [schema] = self._schemas
+        assert schema is not None
+        if self._finish is with_objects:
+            return schema.plan.cuts
+        return Cuts.of(schema.plan.fields, dict(enumerate(schema.dtypes)))
+
+    def _batches_of(
+        self, chunk: Chunk, count: int, size: int, paths: PathsOfFiles
+    ) -> Iterator[Any]:
+        return batches_of_chunk(chunk, self._schemas[0], self._cuts, count, size, self._finish)
 
     def _batches(
         self, parts: list[list[Column]], count: int, size: int

@@ -97,7 +97,7 @@ class Plan(NamedTuple):
         requests: The columns that C parses.
         fields: By key: makes the result from the columns.
         lists: True for the feature lists of a SequenceExample.
-        cuts: How the results of many batches are made of the columns.
+        cuts: How the results of many batches are made of the columns: C cuts numbers.
     """
 
     features: dict[Key, Any]
@@ -133,8 +133,8 @@ def compile_features(features: Mapping[Key, Any], part: str = "example") -> Plan
             if not re.search(rf"feature '?{re.escape(shown)}(?!\w)", str(error)):
                 error.args = (f"feature {shown}: {error}",)
             raise
-    strings = {i for i, request in enumerate(compiler.requests) if request.dtype == string}
-    cuts = Cuts.of(fields.values(), strings)
+    requests = enumerate(compiler.requests)
+    cuts = Cuts.of(fields, {i: r.dtype.dtype for i, r in requests if r.dtype != string})
     return Plan(known, compiler.requests, fields, part == "lists", cuts)
 
 
