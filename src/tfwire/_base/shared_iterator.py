@@ -63,8 +63,8 @@ _WAITS = (0.01, 0.1, PATIENCE)
 # The threads that may wait in close().
 _MOST_WAITING = 64
 _FORKED = "a thread was using this iterator during the fork; start again"
-_RUNNING = State.RUNNING  # found faster than in the class, for each result
-_GOING = (_RUNNING, State.NEW)
+RUNNING = State.RUNNING  # found faster than in the class, for each result
+_GOING = (RUNNING, State.NEW)
 
 
 class SharedIterator(Iterator[Item]):
@@ -160,7 +160,7 @@ class SharedIterator(Iterator[Item]):
                         raise StopIteration
                     if self._reentered:
                         raise ValueError(EXECUTING)
-                    self._progress = _RUNNING
+                    self._progress = RUNNING
                     return result
                 except BaseException as error:
                     self._note_end(error)  # before the next thread enters, which would step again

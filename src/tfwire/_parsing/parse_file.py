@@ -8,7 +8,7 @@ from typing import Any, TypeVar
 
 from tfwire._base.errors import ParseError, warn
 from tfwire._base.native import objects
-from tfwire._base.shared_iterator import SharedIterator, State
+from tfwire._base.shared_iterator import RUNNING, SharedIterator
 from tfwire._base.system import process
 from tfwire._parsing.failure import warn_of
 from tfwire._parsing.file_chunks import FileChunks, Parsing, ParsingOptions as ParsingOptions
@@ -19,7 +19,6 @@ from tfwire._records.reading.receipts import Receipt
 Batch = TypeVar("Batch")
 # Bytes of a file read at a time where C does not read it by itself.
 _BUFFER_SIZE = 1 << 21
-_RUNNING = State.RUNNING
 
 
 class FileBatches(SharedIterator[Batch]):
@@ -73,7 +72,7 @@ class FileBatches(SharedIterator[Batch]):
 
     def __next__(self) -> Batch:
         # Nobody has to wait for what is at hand.
-        if self._progress is _RUNNING and not self._closed and self._pid == process.number:
+        if self._progress is RUNNING and not self._closed and self._pid == process.number:
             for batch in self._at_hand:
                 return batch
         return super().__next__()
