@@ -248,13 +248,11 @@ def _details(
     changed = [difference for difference in shown if difference.kind == "changed"]
     if not changed or any(_is_stream(side) for side in (comparison.a, comparison.b)):
         return {}
+    # Their numbers ascend in both: one pair of records is in memory.
     before = comparison.a.records([difference.a for difference in changed])
-    order = sorted(changed, key=lambda difference: difference.b)
-    after = dict(zip(order, comparison.b.records([each.b for each in order]), strict=True))
-    return {
-        difference: different_features(record, after[difference])
-        for difference, record in zip(changed, before, strict=True)
-    }
+    after = comparison.b.records([difference.b for difference in changed])
+    pairs = map(different_features, before, after)
+    return dict(zip(changed, pairs, strict=True))
 
 
 def _is_stream(records: RecordSet) -> bool:
