@@ -73,6 +73,10 @@ def test_rows_say_both_numbers(paths, serve):
     before = page(viewer, link(page(viewer, link(record, "next")), "previous"))
     assert "<h2>Record 79</h2>" in before
     assert rows(second) == rows(page(viewer, link(before, "back")))
+    for target in ("?start=70", "?file=1&start=30", ""):
+        there = page(viewer, target)
+        alone = page(viewer, link(there, rows(there)[3][0]))
+        assert rows(there) == rows(page(viewer, link(alone, "back")))
 
 
 def test_the_header_says_what_is_known(paths, serve):
@@ -169,7 +173,7 @@ def test_the_page_of_damage(paths, serve, tmp_path):
     assert (48, "1: 8") in rows(page(viewer, link(body, "46 and 48; in the file 6 and 8")))
     (command,) = re.findall("tfwire repair .*", said)
     words = shlex.split(command)
-    assert [str(paths[1]), f"{str(paths[1])[:-9]}.repaired.tfrecord"] == words[2:]
+    assert [str(paths[1]), str(paths[1].with_name(f"repaired-{paths[1].name}"))] == words[2:]
     assert 1 == main(words[1:])
     assert 39 == sum(1 for _ in tfw.read_records(words[3]))
 

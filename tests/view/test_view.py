@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import io
 import math
 import os
 import re
@@ -293,6 +294,36 @@ def test_a_long_record_that_is_cut_off_is_damage(tmp_path, longest, lost):
     os.truncate(path, path.stat().st_size - lost)
     _, last = BrowsedFile(str(path)).page(RecordPosition(), 10).records
     assert ("damage" if lost else "long") == last.kind
+
+
+@pytest.mark.filterwarnings("ignore::tfwire.TfwireWarning")
+def test_zeros_after_a_long_record_are_not_walked(tmp_path, longest, monkeypatch):
+    path = tmp_path / "long.tfrecord"
+    tfw.write_records(path, [b"a", bytes(longest + 1)])
+    os.truncate(path, path.stat().st_size + 16 * 100_000)
+    opened = []
+    with monkeypatch.context() as patch:
+        patch.setattr("tfwire.view._records.open", counted(opened), raising=False)
+        _, last = BrowsedFile(str(path)).page(RecordPosition(), 10).records
+    assert "damage" == last.kind
+    assert [2] == [file.reads for file in opened]
+
+
+def counted(opened):
+    """Opens files that count how often they are read."""
+
+    class Counted(io.FileIO):
+        reads = 0
+
+        def read(self, size=-1):
+            self.reads += 1
+            return super().read(size)
+
+    def open(path, mode):
+        opened.append(Counted(path))
+        return opened[-1]
+
+    return open
 
 
 def test_compressed_files_have_pages(numbers, tmp_path):

@@ -123,6 +123,13 @@ def test_a_file_that_vanishes_has_a_row(paths):
     assert 15 == dataset.page(TablePlace(3), 1, Budget()).records[0].row
 
 
+def test_features_are_those_of_files_that_can_be_read(paths):
+    paths[1].unlink()
+    assert 200 == len(list(dataset_of(paths).first(0, 1000, Budget())))
+    with pytest.raises(FileNotFoundError):
+        list(dataset_of(paths[1:2]).first(0, 1000, Budget()))
+
+
 @pytest.mark.parametrize("indexed", [False, True])
 def test_a_file_that_grows(paths, indexed):
     if indexed:
@@ -200,7 +207,11 @@ def test_a_search_has_an_end(paths, monkeypatch):
     search = Search(dataset_of(paths), FeatureName("n"), "")
     search.start()
     search.wait(10**6, 60)
-    assert re.fullmatch("the first [0-9]+ records found", search.note())
+    note = search.note()
+    assert re.fullmatch("the first [0-9]+ records found", note)
+    search.start()
+    search.wait(10**6, 60)
+    assert note == search.note()
 
 
 def test_files_that_cannot_be_searched_are_counted(paths):

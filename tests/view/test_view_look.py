@@ -134,6 +134,17 @@ def test_shapes_of_a_schema(tmp_path):
     assert "(2, 2)" in text_of(*pages(tmp_path / "a", ""))
 
 
+def test_shapes_of_strings_and_of_no_values(tmp_path):
+    describe(tmp_path, {"s": feature("tensor", -1, 2), "none": feature("tensor", -1, 7)})
+    row = {"s": ["a", "b", "c", "d"], "none": np.zeros(0, np.float32)}
+    tfw.write_records(tmp_path / "a", [row, {"s": []}])
+    for page in pages(tmp_path / "a", "", "view=record&n=0"):
+        assert "(2, 2)" in text_of(page)
+        assert "(0, 7)" in text_of(page)
+    assert "a, b c, d" in text_of(page)
+    assert "(0, 2)" in text_of(*pages(tmp_path / "a", "view=record&n=1"))
+
+
 def test_descriptions_are_not_trusted(tmp_path):
     """HTML in names, and as many of them as fit."""
     label = {"classLabel": {"numClasses": "9" * 99}}
@@ -197,6 +208,11 @@ def test_heads_say_kinds_presence_and_histograms(tmp_path):
     assert 'aria-label="i: 0 to 39"' in head
     assert 'aria-label="a 20, b 20"' in head
     assert 7 == head.count('scope="col"') - 1
+
+
+def test_texts_in_heads_are_escaped_once(tmp_path):
+    tfw.write_records(tmp_path / "a", [{"s": text} for text in ("<&", "<&", "b")])
+    assert 'aria-label="&lt;&amp; 2, b 1"' in pages(tmp_path / "a", "")[0]
 
 
 def test_heads_of_odd_numbers(tmp_path):

@@ -91,8 +91,11 @@ def all_values(record: Record, name: FeatureName, most: int = WHOLE_VALUES, room
         first = values_text(values[0] if name.is_list else values[:1], most)
         return join(first, " ", small(f"in all {len(values):,}"))
     shape = shape_of(record, name)
+    if shape and not name.is_list:  # strings are a list, not an array
+        width = max(1, len(values) // max(1, shape[0]))
+        values = [values[i : i + width] for i in range(0, len(values), width)]
     if name.is_list or shape:
-        return _steps(values if name.is_list else values.reshape(shape[0], -1), room)
+        return _steps(values, room)
     described = record.described.get(name.text)
     if described is None or not described.classes or not isinstance(values, np.ndarray):
         return values_text(values, most)

@@ -262,6 +262,7 @@ def _quoted(path: str) -> str:
 
 
 def _repaired(path: str) -> str:
-    """The name of the repaired file; its end says how it is compressed."""
-    stem, end = os.path.splitext(path)
-    return f"{stem}.repaired{end}"
+    """The name of the repaired file, which patterns for the shards do not match; its end says how
+    it is compressed."""
+    folder, name = os.path.split(path)
+    return os.path.join(folder, f"repaired-{name}")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from contextlib import suppress
 from itertools import accumulate
 from typing import NamedTuple
 
@@ -182,11 +183,13 @@ class DataSet:
         ]
 
     def first(self, start: int, count: int, budget: Budget) -> Iterator[Record]:
-        """The first records, from a file on, as those of BrowsedFile."""
+        """The first records, from a file on, as those of BrowsedFile; of several files, those that
+        cannot be read are left out."""
         for file in self.files[start:]:
-            for record in file.first(count, budget):
-                count -= 1
-                yield record
+            with suppress(*FAULTS if len(self.files) > 1 else ()):
+                for record in file.first(count, budget):
+                    count -= 1
+                    yield record
             if not count or budget.is_full or budget.is_late:
                 return
 

@@ -86,6 +86,6 @@ def _of_strings(strings: list[bytes]) -> tuple[object, Html]:
     common = [(readable_text(value) or "", count) for value, count in counts.most_common()]
     if len(common) == 1:
         return join("always ", shown_text(common[0][0], 20)), Html()
-    said = join(", ".join(f"{shown_text(text, 20)} {count}" for text, count in common[:3]))
+    said = Html(", ".join(f"{shown_text(text, 20)} {count}" for text, count in common[:3]))
     more = f" and {len(common) - 3} others" if len(common) > 3 else ""
     return f"{len(common)} different", bars([count for _, count in common], join(said, more))

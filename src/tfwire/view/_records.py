@@ -362,12 +362,16 @@ class BrowsedFile:
         return Record(*at, reason=region.reason, file=self.number)
 
     def _is_whole(self, region: SkippedRegion) -> bool:
-        """Whether the last record of a region ends where the file does."""
+        """Whether a region is records that are too long, of which the last ends where the file
+        does. What comes after them may be anything."""
         at = region.begin
         with open(self.path, "rb") as file:
             while at < region.end:
                 file.seek(at)
-                at += int.from_bytes(file.read(8), "little") + FRAME_BYTES
+                size = int.from_bytes(file.read(8), "little")
+                if size <= LONGEST_RECORD:
+                    return False
+                at += size + FRAME_BYTES
         return at == region.end
 
 

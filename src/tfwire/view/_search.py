@@ -72,9 +72,9 @@ class Search:
     # ---- Threads --------------------------------------------------------------------------------
 
     def start(self) -> None:
-        """Begins, or goes on after a stop."""
+        """Begins, or goes on after a stop; not after as many as are kept."""
         with self._lock:
-            if self.is_running:
+            if self.is_running or self.is_full:
                 return
             left = [number for number, file in enumerate(self._files) if not file.is_done]
             self._left, self._is_stopped = iter(left), False
@@ -121,7 +121,7 @@ class Search:
                         searched.places.append(RecordPosition(record.number, record.offset))
                         self._found.set()
                 searched.position = reader.position
-                if self.num_found >= _MOST_FOUND:
+                if self.is_full:
                     self._is_stopped = True
             searched.is_done = not self._is_stopped
 
@@ -142,6 +142,10 @@ class Search:
     @property
     def is_done(self) -> bool:
         return all(file.is_done for file in self._files)
+
+    @property
+    def is_full(self) -> bool:
+        return self.num_found >= _MOST_FOUND
 
     def found(self, begin: int, count: int) -> list[TablePlace]:
         """Some of the places, in order."""
@@ -184,7 +188,7 @@ class Search:
         unread = f"; {problems} cannot be read" if problems else ""
         if self.is_done:
             return f"{count} found in all{unread}"
-        if self.num_found >= _MOST_FOUND:
+        if self.is_full:
             return f"the first {count} found{unread}"
         state = "so far; searching, " if self.is_running else "; stopped after "
         return f"{count} found{' ' * self.is_running}{state}{self._progress()}{unread}"

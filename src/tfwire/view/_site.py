@@ -200,7 +200,8 @@ class Site:
         kept = kept_fields(fields, *_SEARCH, *_LOOK)
         back: dict[str, Any] = {"start": n, "file": file}
         if "from" in fields and not self._is_search(fields):
-            back = dict(zip(_PLACE_OF_PAGE, fields["from"].split("."), strict=False))
+            known = zip(_PLACE_OF_PAGE, fields["from"].split("."), strict=False)
+            back = {name: value for name, value in known if value}
             kept["from"] = fields["from"]
         links = [turn("back", "up", {**kept_fields(fields, *_SEARCH, *_LOOK)}, **back)]
         kept["view"] = "record"
@@ -304,7 +305,7 @@ class Site:
         state = _status("search", search.note(), rows=len(places) if is_running else None)
         if is_running:
             state = join(state, " ", element("a", "stop", href=link_to(fields, stop=1)))
-        elif not search.is_done:
+        elif not (search.is_done or search.is_full):
             again = {name: value for name, value in fields.items() if name != "stop"}
             state = join(state, " ", element("a", "search on", href=link_to(again, go=1)))
         note = element("p", state, class_="facts")
@@ -411,7 +412,9 @@ class Site:
         if "from" in fields:
             kept["from"] = fields["from"]
         elif not self._is_search(fields):
-            kept["from"] = ".".join(str(integer_field(fields, name)) for name in _PLACE_OF_PAGE)
+            # A page that begins with a record by its number has no offset, or no file.
+            missing = "" if integer_field(fields, "start") else "0"
+            kept["from"] = ".".join(fields.get(name, missing) for name in _PLACE_OF_PAGE)
 
         def link(record: Record) -> str:
             return link_to({"view": "record", "file": record.file, "n": record.number, **kept})
