@@ -155,11 +155,14 @@ class _Windows:
         if head or tail:
             ends = _diagonal(len(a) - tail, len(b) - tail, tail)
             return np.concatenate([_diagonal(0, 0, head), ends], axis=1)
+        are_few = len(a) * len(b) <= _FEW_PAIRS
+        if are_few and set(a.tolist()).isdisjoint(b.tolist()):
+            return np.empty((2, 0), np.int64)
         for width in _SHINGLES:
             anchors = _longest_order(*_anchors(_shingles(a, width), _shingles(b, width)))
             if anchors.shape[1]:
                 return _along(a, b, anchors)
-        if len(a) * len(b) <= _FEW_PAIRS:
+        if are_few:
             blocks = SequenceMatcher(None, a.tolist(), b.tolist(), False).get_matching_blocks()
             return np.concatenate([_diagonal(*block) for block in blocks], axis=1)
         return np.empty((2, 0), np.int64)
