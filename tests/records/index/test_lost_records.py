@@ -138,6 +138,18 @@ def test_an_index_of_another_file_says_nothing(whole):
     assert [False] == [gap.by_index for gap in found_in(path, data)[1]]
 
 
+def test_an_index_of_what_the_file_held_before_says_nothing(tmp_path):
+    """Records of one size begin where those of before did."""
+    path = tmp_path / "file"
+    tfw.write_records(path, [b"%08d" % i for i in range(1000)])
+    tfw.RecordIndex.build(path).save()
+    tfw.write_records(path, [b"%08d" % i for i in range(600)])
+    data = bytearray(path.read_bytes())
+    data[24 * 300 + 14] ^= 1
+    (gap,) = found_in(path, data)[1]
+    assert (300, 1, "exact", False) == (gap.first, gap.num_records, gap.certainty, gap.by_index)
+
+
 def test_words(whole):
     path, data, index = whole
     begin = index.offsets

@@ -322,9 +322,13 @@ def _by_index(
             found.append((first, after - first))
     if len(found) != 1 or int(found[0][1].sum(dtype=np.int64)) + report.num_records != len(lengths):
         return None
+    numbered = list(zip(gaps, *map(Array.tolist, found[0]), strict=True))
+    # An index of what the file held before it was written anew.
+    if any(gap.certainty == "exact" and count != gap.num_records for gap, _, count in numbered):
+        return None
     return [
         gap._replace(first=first, num_records=count, certainty="exact", by_index=True)
-        for gap, first, count in zip(gaps, *map(Array.tolist, found[0]), strict=True)
+        for gap, first, count in numbered
     ]
 
 
