@@ -110,6 +110,17 @@ def test_mixed_content(tmp_path):
     site.close()
 
 
+def test_newer_searches_end_older_ones(paths):
+    site = Site([BrowsedFile(str(path)) for path in paths])
+    targets = [{"value": str(i)} for i in range(5)]
+    for target in targets:
+        site.page(target)
+    assert "ended by newer searches" in site.status(targets[0])["search"]
+    assert "found" in site.status(targets[1])["search"]
+    assert "found" in site.page(targets[0])
+    site.close()
+
+
 def test_a_file_that_vanishes_has_a_row(paths):
     dataset = dataset_of(paths)
     paths[2].unlink()

@@ -46,6 +46,7 @@ _MOST_OPTIONS = 500
 _MOST_FILES = 1000  # in the list
 _MOST_PLACES = 10_000
 _MOST_SEARCHES = 4
+_ENDED = "ended by newer searches; load the page again"
 _SEARCH_SECONDS = 0.5  # that a page waits for records, before it says how far the search is
 # Fields of a page of records that links keep: which page it is, and how it is shown.
 _PLACE_OF_PAGE = ("file", "start", "at")
@@ -114,8 +115,9 @@ class Site:
         """What a page that is shown has to say later: texts by their names, whether there will be
         others, and how many rows the page would have."""
         told: dict[str, Any] = {"facts": self._facts(), "check": self.check.note()}
-        search = self._search(fields) if self._is_search(fields) else None
-        told |= {"rows": 0, "search": "", "running": self.check.is_running}
+        # One that newer ones have ended is not begun again: pages would end each other's for ever.
+        search = self._searches.get(_key_of(fields))
+        told |= {"rows": 0, "search": _ENDED, "running": self.check.is_running, "searching": True}
         if search is not None:
             begin = integer_field(fields, "found")
             told["rows"] = len(search.found(begin, _PAGE_RECORDS))
@@ -270,7 +272,7 @@ class Site:
 
     def _search(self, fields: Fields) -> Search:
         """The search that fields ask for, which is begun if it is not known. Few are kept."""
-        key = feature_field(fields), fields.get("value", "")
+        key = _key_of(fields)
         with self._lock:
             search = self._searches.pop(key, None)
             if search is None:
@@ -467,6 +469,10 @@ class Site:
         if number >= len(files):
             raise LookupError(f"there is no file {number}")
         return files[number]
+
+
+def _key_of(fields: Fields) -> tuple[FeatureName | None, str]:
+    return feature_field(fields), fields.get("value", "")
 
 
 def _status(name: str, text: str, rows: int | None = None) -> Html:
