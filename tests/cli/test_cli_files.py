@@ -6,6 +6,7 @@ import gzip
 import json
 import os
 import pty
+import re
 import struct
 import subprocess
 import zlib
@@ -57,6 +58,16 @@ UNREADABLE = ["plain/x", "missing"]
 
 
 # ---- verify -----------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("name", ["flipped", "-a b'c", "a\nb\x1b\\c\u00e9'", os.fsdecode(b"\xff")])
+def test_the_command_that_verify_names_repairs(files, name):
+    (files / "flipped").rename(files / name)
+    said = tfwire_command("verify", "--", name, cwd=files).stdout
+    (command,) = re.findall("next: (tfwire .*)", said)
+    words = subprocess.check_output(["bash", "-c", f"printf '%s\\0' {command}"]).split(b"\0")
+    assert 0 == tfwire_command(*map(os.fsdecode, words[1:-1]), cwd=files).returncode
+    assert RECORDS == list(tfw.read_records(files / f"repaired-{name}"))
 
 
 def test_verify_of_an_intact_file(files):

@@ -15,6 +15,7 @@ from tfwire import compat
 
 # Packages over TensorFlow whose place something takes.
 _OVER_TENSORFLOW = {"tensorflow_datasets": "tfwire.tfds.open(folder), for what it has prepared"}
+_ALL_NAMES = "instead: import tensorflow as tf, so that its names can be told from others"
 _NO_REPLACEMENT = "no replacement is known; docs/porting.md has what there is"
 
 
@@ -309,13 +310,10 @@ class _NameFollower(ast.NodeVisitor):
         kept = []
         for alias in node.names:
             if ours and alias.name == "*":
-                found = self._imported(node, root, parts)
-                if found is not None:
-                    names = [name for name in dir(found.value) if name[0] != "_"]
-                    self._scopes[-1].update({name: _attribute(found, name) for name in names})
-            else:
-                found = self._imported(node, root, [*parts, alias.name]) if ours else None
-                self._scopes[-1][alias.asname or alias.name] = found
+                self._note(node, ast.unparse(node), _ALL_NAMES)
+                continue
+            found = self._imported(node, root, [*parts, alias.name]) if ours else None
+            self._scopes[-1][alias.asname or alias.name] = found
             kept += [alias] if found else []
         if kept:
             self._replace(node, _from_import_of(parts, kept))

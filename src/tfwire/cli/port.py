@@ -73,11 +73,16 @@ def _programs(name: str) -> Iterator[str]:
     """The programs of a folder, also in its folders, but for hidden ones; else the name itself."""
     if not os.path.isdir(name):
         yield name
+        return
+    is_empty = True
     for folder, folders, files in os.walk(name):
         folders[:] = sorted(each for each in folders if not each.startswith("."))
-        yield from (
-            os.path.join(folder, each) for each in sorted(files) if each.endswith(_PROGRAM_ENDINGS)
-        )
+        for each in sorted(files):
+            if each.endswith(_PROGRAM_ENDINGS):
+                is_empty = False
+                yield os.path.join(folder, each)
+    if is_empty:
+        raise _Trouble(f"{show_path(name)}: a folder without {' or '.join(_PROGRAM_ENDINGS)} files")
 
 
 def _report(path: str, options: argparse.Namespace) -> int:

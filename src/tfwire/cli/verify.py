@@ -199,6 +199,7 @@ def repair_command(report: FileReport, lost: list[LostRecords]) -> str | None:
     if not lost or not (is_url(path) or os.path.isfile(path)):
         return None
     folder, name = ("", path.rsplit("/", 1)[-1]) if is_url(path) else os.path.split(path)
+    path = f"./{path}" if path.startswith("-") else path
     words = ["tfwire", "repair", *(["--correct"] if may_be_corrected(report, lost) else [])]
     return show_command([*words, path, os.path.join(folder, f"repaired-{name}")])
 
@@ -209,8 +210,16 @@ def may_be_corrected(report: FileReport | RepairReport, lost: list[LostRecords])
 
 
 def show_command(words: Sequence[str]) -> str:
-    """A command to be typed."""
-    return printable(shlex.join(words))
+    """A command to be typed. What cannot be printed is written as bash and zsh read it."""
+    return " ".join(map(_quoted, words))
+
+
+def _quoted(word: str) -> str:
+    if printable(word) == word:
+        return shlex.quote(word)
+    contents = os.fsencode(word)
+    shown = (chr(c) if 32 <= c < 127 and c not in b"\\'" else f"\\{c:03o}" for c in contents)
+    return f"$'{''.join(shown)}'"
 
 
 # ---- JSON, and all files ------------------------------------------------------------------------

@@ -2,7 +2,7 @@
 
 Of each record 16 bytes are kept: its length, its checksum, and a hash of its payload. The seed of
 the hash is secret and new each time: two different records count as the same with a probability of
-2^-64, whoever wrote them.
+about 2^-64, whoever wrote them.
 """
 
 from __future__ import annotations
