@@ -78,6 +78,19 @@ def test_verify_of_an_intact_file(files):
         assert result.stdout.startswith(f"{name}: intact, {count} records")
 
 
+@pytest.mark.parametrize(("begin", "end", "count"), [(0, 14, 14), (4, 20, 16)])
+def test_verify_says_that_its_index_is_of_another_file(tmp_path, begin, end, count):
+    path = tmp_path / "x"
+    tfw.write_records(path, [b"%015d" % i for i in range(20)])
+    assert 0 == tfwire_command("index", path).returncode
+    assert "its index" not in tfwire_command("verify", path).stdout
+    path.write_bytes(path.read_bytes()[31 * begin : 31 * end])
+    done = tfwire_command("verify", path)
+    assert f"intact, {count} records" in done.stdout
+    assert "its index is that of a file of 20 records: some are missing" in done.stdout
+    assert 20 == json.loads(tfwire_command("verify", "--json", path).stdout)["index_records"]
+
+
 @pytest.mark.parametrize("name", DAMAGED)
 def test_verify_lists_damage_and_exits_with_1(files, name):
     result = tfwire_command("verify", "--json", name, cwd=files)

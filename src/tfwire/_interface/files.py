@@ -16,8 +16,9 @@
   ``damage_hint``, what a file looks like of which no record is read; ``detected_compression`` says
   whether offsets are those of the file. ``verify_inputs`` verifies them, whatever their names;
   ``lost_records`` says of a report how many records are lost where, a list of ``LostRecords``,
-  ``total_lost`` how many in all; ``compare_files`` finds out how the records of two sets of files
-  differ: a ``Comparison`` of one ``RecordSet`` and another.
+  ``total_lost`` how many in all, ``records_in_index`` how many there were once; ``compare_files``
+  finds out how the records of two sets of files differ: a ``Comparison`` of one ``RecordSet`` and
+  another.
 * Records as bytes of a file: ``as_record`` of what writers take, ``Packer`` frames, ``FRAME`` is
   the size of a frame; ``chunks`` of many records.
 
@@ -61,6 +62,7 @@ from tfwire._records.frames import (
 from tfwire._records.index.lost_records import (
     LostRecords as LostRecords,
     lost_records as lost_records,
+    records_in_index as records_in_index,
     total_lost as total_lost,
 )
 from tfwire._records.reading.compare_files import (

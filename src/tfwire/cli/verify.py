@@ -130,6 +130,9 @@ def _report(report: FileReport, options: argparse.Namespace) -> None:
     lost = find_lost(report, report.path)
     print_lost(report, lost)
     print_remedy(report, lost)
+    if (count := _records_in_index(report)) is not None:
+        known = f"its index is that of a file of {plural(count, 'record')}"
+        print(f"  {known}: some are missing, or it was written anew")
 
 
 # ---- Damage in words ----------------------------------------------------------------------------
@@ -141,6 +144,15 @@ def find_lost(report: FileReport | RepairReport, name: str) -> list[LostRecords]
 
     on_disk = report.skipped and os.path.isfile(name)
     return lost_records(report, name if on_disk else None) if report.num_records else []
+
+
+def _records_in_index(report: FileReport) -> int | None:
+    """How many records its index counts, of a file without damage that is not as long as then."""
+    from tfwire._interface.files import records_in_index
+
+    if report.skipped or not os.path.isfile(report.path):
+        return None
+    return records_in_index(report.path, os.path.getsize(report.path))
 
 
 def print_lost(
@@ -231,6 +243,8 @@ def _as_json(report: FileReport, options: argparse.Namespace) -> dict[str, Any]:
         fields["crc32c"] = _crc_text(report)
     if report.receipt is not None:
         fields["receipt"] = report.receipt.to_dict()
+    if (count := _records_in_index(report)) is not None:
+        fields["index_records"] = count
     return fields
 
 

@@ -183,3 +183,15 @@ def test_what_has_no_file_is_estimated_by_its_records(whole):
     (gap,) = lost_records(report)
     assert "about" == gap.certainty
     assert 18 <= gap.num_records <= 22
+
+
+@pytest.mark.parametrize("junk", [b"\x07", b"junk" * 3])
+def test_bytes_that_are_too_few_for_a_record_lose_none(whole, junk):
+    path, data, index = whole
+    at = int(index.offsets[40])
+    report, [gap] = found_in(path, data[:at] + junk + data[at:])
+    assert (40, 0, "at least") == (gap.first, gap.num_records, gap.certainty)
+    size = f"{len(junk)} byte" + "s" * (len(junk) > 1)
+    said = f"{size} before record 40 of the original are none: no record is known to be lost"
+    assert said == str(gap)
+    assert COUNT == report.num_records

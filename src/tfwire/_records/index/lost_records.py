@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import os
 from collections.abc import Iterator, Sequence
 from itertools import compress, groupby, repeat
 from typing import Any, NamedTuple, Protocol
@@ -85,8 +86,10 @@ class LostRecords(NamedTuple):
             after = f"after record {self.first - 1:,} of the original " if self.first else ""
             return f"{size} {after}are zeros: room that was never written, or records that are lost"
         if self.num_records == 0 and self.certainty != "exact":
-            text = f"{size} of the compressed stream before {first} of the original do not inflate"
-            return f"{text}: no record is known to be lost"
+            where, fault = f"before {first} of the original", "are none"
+            if any(map(_of_stream, self.regions)):
+                where, fault = f"of the compressed stream {where}", "do not inflate"
+            return f"{size} {where} {fault}: no record is known to be lost"
         if self.num_records == 0:
             return f"no record is lost in {size} before {first} of the original" + self._origin
         if self.certainty == "exact" and self.num_records > 1:
@@ -261,6 +264,8 @@ class _Look:
         begin, end = gap.regions[0].begin, gap.regions[-1].end
         if gap.certainty == "exact":
             return gap
+        if end - begin < FRAME and end != self._size:  # no record is as short
+            return gap._replace(num_records=0, certainty="at least")
         if end - begin <= _LARGEST_LOOKED_AT:
             data = self._read(begin, end - begin)
             if len(gap.regions) == 1 and _is_one_record(data):
@@ -290,6 +295,20 @@ def _is_one_record(data: bytes) -> bool:
 
 
 # ---- By the index -----------------------------------------------------------------------------
+
+
+def records_in_index(path: Any, size: int) -> int | None:
+    """How many records the index beside a file counts, if it was made of a file of another size."""
+    beside = index_beside(path)
+    if not os.path.exists(beside):
+        return None
+    from tfwire._records.index.index_files import read_index  # as below
+
+    try:
+        contents, _ = read_index(beside, path, size)
+    except (OSError, Error, ValueError):
+        return None
+    return None if contents.size == size else len(contents.lengths)
 
 
 def _by_index(
