@@ -50,13 +50,9 @@ class Described(NamedTuple):
         return self.classes[number] if 0 <= number < len(self.classes) else ""
 
 
+@lru_cache(maxsize=8)
 def described_in(folder: str) -> Mapping[str, Described]:
     """What a folder says of features, by their names in the records."""
-    return _described_in(folder)
-
-
-@lru_cache(maxsize=8)
-def _described_in(folder: str) -> Mapping[str, Described]:
     try:
         text = _text(os.path.join(folder, "features.json"))
         if text:

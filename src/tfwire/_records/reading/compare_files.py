@@ -55,7 +55,7 @@ class RecordSet:
 
     def __init__(self, files: list[ComparedFile], compression_type: Any) -> None:
         self.files = files
-        self.firsts = np.cumsum([0, *(file.keys.shape[1] for file in files)], dtype=np.int64)
+        self.firsts: Array = np.cumsum([0, *(file.keys.shape[1] for file in files)], dtype=np.int64)
         self._compression_type = compression_type
 
     def __len__(self) -> int:
@@ -156,7 +156,8 @@ class Comparison:
     """
 
     def __init__(self, a: RecordSet, b: RecordSet) -> None:
-        self.a, self.b = a, b
+        self.a: RecordSet = a
+        self.b: RecordSet = b
         self.alignment: Alignment = align(*_numbered(a.keys, b.keys))
 
     @property
