@@ -74,7 +74,9 @@ search?.addEventListener("input", () => {
 // loaded again, unless somebody types.
 const growing = document.querySelectorAll("[data-rows-now]");
 async function update() {
-  const told = await (await fetch(`status${location.search}`)).json();
+  const answer = await fetch(`status${location.search}`).catch(() => null);
+  if (!answer?.ok) return; // the server has ended
+  const told = await answer.json();
   for (const part of document.querySelectorAll("[data-status]")) {
     part.textContent = told[part.dataset.status];
   }

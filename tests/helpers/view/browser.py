@@ -60,6 +60,8 @@ class Browser:
 
     def show(self, address, width=1200, *, dark=False):
         """Loads a page, and waits until its pictures that are in sight are there."""
+        self.call("Page.navigate", url="about:blank")  # the last one may ask on
+        self.until("location.href === 'about:blank'")
         self.complaints.clear()
         size = {"width": width, "height": 800, "deviceScaleFactor": 1, "mobile": width < 640}
         self.call("Emulation.setDeviceMetricsOverride", **size)
@@ -83,6 +85,7 @@ class Browser:
             time.sleep(0.02)
 
     def press(self, key):
+        self.until("document.readyState === 'complete'")  # its script listens
         text = {"text": "\r" if key == "Enter" else key} if len(key) == 1 or key == "Enter" else {}
         code = {"ArrowRight": 39, "ArrowDown": 40, "Enter": 13, "Escape": 27}.get(key, 0)
         key_event = {"key": key, "windowsVirtualKeyCode": code}
