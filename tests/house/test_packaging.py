@@ -193,7 +193,7 @@ def has_setuptools():
 
 
 @pytest.mark.skipif(
-    not has_setuptools(), reason="needs the setuptools that pyproject.toml asks for"
+    not has_setuptools(), reason="needs the setuptools of pyproject.toml"
 )
 @pytest.mark.parametrize("compiler", ["/nowhere/cc", "cc -nostdinc"])
 def test_without_a_compiler_or_headers_a_build_says_what_it_needs(compiler, tmp_path):
