@@ -192,9 +192,7 @@ def has_setuptools():
     return False
 
 
-@pytest.mark.skipif(
-    not has_setuptools(), reason="needs the setuptools of pyproject.toml"
-)
+@pytest.mark.skipif(not has_setuptools(), reason="needs the setuptools of pyproject.toml")
 @pytest.mark.parametrize("compiler", ["/nowhere/cc", "cc -nostdinc"])
 def test_without_a_compiler_or_headers_a_build_says_what_it_needs(compiler, tmp_path):
     command = [sys.executable, "setup.py", "-q", "build_ext", f"--build-temp={tmp_path}"]
