@@ -9,6 +9,7 @@ import pytest
 from hypothesis import given, settings, strategies as st
 
 import tfwire as tfw
+import tfwire.cli.diff
 from helpers.command import tfwire_command, tfwire_main
 from helpers.reading import damage
 from helpers.reference import frame
@@ -89,6 +90,31 @@ def test_values_that_look_the_same():
         "  changed: record 3",
         '      the bytes: "?" -> "!"',
     ] == diff("a", "b")[1:]
+
+
+def test_a_feature_without_a_name_is_not_the_bytes():
+    write("a", [{"": 1}, b"?"])
+    write("b", [{"": 2}, b"!"])
+    named, other = (each["features"] for each in as_json("a", "b")[0])
+    assert [{"name": "", "a": "1", "b": "2"}] == named
+    assert [None] == [each["name"] for each in other]
+    assert "the bytes" not in diff("a", "b")[2]
+
+
+def test_differences_are_printed_as_they_are_found(monkeypatch):
+    """Each pair is compared after those before it are printed."""
+    write("a", [{"x": i} for i in range(3)])
+    write("b", [{"x": -1 - i} for i in range(3)])
+    order = []
+    compare, show = tfwire.cli.diff.different_features, tfwire.cli._arguments.print_json
+    monkeypatch.setattr(
+        tfwire.cli.diff, "different_features", lambda *two: order.append("read") or compare(*two)
+    )
+    monkeypatch.setattr(
+        tfwire.cli._arguments, "print_json", lambda line: order.append("print") or show(line)
+    )
+    diff("a", "b", "--json", status=1)
+    assert ["read", "print"] * 3 + ["print"] == order
 
 
 def test_feature_lists():

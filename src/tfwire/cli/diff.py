@@ -103,18 +103,18 @@ def _complain(options: argparse.Namespace, comparison: Comparison) -> bool:
 
 def _report(comparison: Comparison, options: argparse.Namespace) -> None:
     shown = list(_differences(comparison, options.limit, options.ignore_order))
-    details = _details(comparison, shown)
+    details = _with_features(comparison, shown)
     sums = summary(comparison)
     if options.json:
-        for difference in shown:
-            _arguments.print_json(_as_json(difference, details.get(difference)))
+        for difference, features in details:
+            _arguments.print_json(_as_json(difference, features))
         _arguments.print_json({"a": options.a, "b": options.b, **sums})
         return
     found = verdict(comparison, options.ignore_order)
     print(f"{show_path(options.a)} and {show_path(options.b)}: {found}")
-    for difference in shown:
+    for difference, features in details:
         print(f"  {_describe(difference, comparison)}")
-        for line in _feature_lines(details.get(difference)):
+        for line in _feature_lines(features):
             print(f"      {line}")
     kinds = ("changed", "missing", "added", *(() if options.ignore_order else ("moved",)))
     listed = sum(difference.num_records for difference in shown)
@@ -240,41 +240,46 @@ def _place(records: RecordSet, number: int) -> str:
 
 # ---- Features of changed records ----------------------------------------------------------------
 
+# The name of a feature, None: the bytes of the record; what A and what B has, shortened.
+FeatureChange = tuple[str | None, str, str]
 
-def _details(
+
+def _with_features(
     comparison: Comparison, shown: list[Difference]
-) -> dict[Difference, list[tuple[str, str, str]]]:
-    """Of changed records, the features that differ: name, value in A, value in B."""
+) -> Iterator[tuple[Difference, list[FeatureChange] | None]]:
+    """Differences, and the features that differ of changed records, which are read as they are
+    asked for: one pair of records is in memory."""
     changed = [difference for difference in shown if difference.kind == "changed"]
-    if not changed or any(_is_stream(side) for side in (comparison.a, comparison.b)):
-        return {}
-    # Their numbers ascend in both: one pair of records is in memory.
+    if _is_stream(comparison.a) or _is_stream(comparison.b):
+        changed = []
+    # Their numbers ascend in both.
     before = comparison.a.records([difference.a for difference in changed])
     after = comparison.b.records([difference.b for difference in changed])
     pairs = map(different_features, before, after)
-    return dict(zip(changed, pairs, strict=True))
+    for difference in shown:
+        yield difference, next(pairs, None) if difference.kind == "changed" else None
 
 
 def _is_stream(records: RecordSet) -> bool:
     return any(not isinstance(file.item, str) for file in records.files)
 
 
-def different_features(before: bytes, after: bytes) -> list[tuple[str, str, str]]:
-    """The features that differ between two records: name, old and new value, shortened."""
+def different_features(before: bytes, after: bytes) -> list[FeatureChange]:
+    """The features that differ between two records."""
     from tfwire import ParseError, decode_sequence_example
 
     try:
         decoded = [decode_sequence_example(record) for record in (before, after)]
     except ParseError:
-        return [("", *_two_strings(before, after))]
-    found = []
+        return [(None, *_two_strings(before, after))]
+    found: list[FeatureChange] = []
     for old, new in zip(*decoded, strict=True):  # the context, then the feature lists
         for name in sorted(old.keys() | new.keys()):
             values = old.get(name), new.get(name)
             if not _equal(*values):
                 found.append((name, *_two(*values)))
     if not found:  # the same features, of which the bytes differ
-        found.append(("", *_two_strings(before, after)))
+        found.append((None, *_two_strings(before, after)))
     return found
 
 
@@ -351,15 +356,14 @@ def _string(value: bytes) -> str:
     return f'"{shorten(shown, _LONGEST_VALUE)}"'
 
 
-def _feature_lines(features: list[tuple[str, str, str]] | None) -> Iterator[str]:
+def _feature_lines(features: list[FeatureChange] | None) -> Iterator[str]:
     for name, old, new in features or ():
-        yield f"{show_key(name)}: {old} -> {new}" if name else f"the bytes: {old} -> {new}"
+        what = "the bytes" if name is None else show_key(name)
+        yield f"{what}: {old} -> {new}"
 
 
-def _as_json(difference: Difference, features: list[tuple[str, str, str]] | None) -> dict[str, Any]:
+def _as_json(difference: Difference, features: list[FeatureChange] | None) -> dict[str, Any]:
     fields = difference._asdict()
     if features is not None:
-        fields["features"] = [
-            {"name": name or None, "a": old, "b": new} for name, old, new in features
-        ]
+        fields["features"] = [{"name": name, "a": old, "b": new} for name, old, new in features]
     return fields
