@@ -80,7 +80,9 @@ class Site:
     def close(self) -> None:
         """Ends the check, and all searches."""
         self.check.stop()
-        for search in self._searches.values():
+        with self._lock:
+            searches = list(self._searches.values())
+        for search in searches:
             search.stop()
 
     # ---- Pages ----------------------------------------------------------------------------------
@@ -279,8 +281,10 @@ class Site:
                 search = Search(self.dataset, *key)
                 search.start()
             self._searches[key] = search
-            while len(self._searches) > _MOST_SEARCHES:
-                self._searches.pop(next(iter(self._searches))).stop()
+            oldest = list(self._searches)[: max(0, len(self._searches) - _MOST_SEARCHES)]
+            ended = [self._searches.pop(each) for each in oldest]
+        for each in ended:  # not with the lock: its threads may be waiting for a file
+            each.stop()
         if "stop" in fields:
             search.stop()
         elif "go" in fields:

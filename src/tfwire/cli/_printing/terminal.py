@@ -96,10 +96,11 @@ def cut(text: str, width: int, more: str) -> str:
     if len(text) <= 4 * width and columns_of(text) <= width:  # no heap of combining marks
         return text
     room, end = width - len(more), 0
-    for end, character in enumerate(text[: 4 * width]):  # noqa: B007
+    for character in text[: 4 * width]:
         room -= 1 if character.isascii() else _columns(character)
         if room < 0:
             break
+        end += 1
     return text[:end] + more[:width]
 
 
