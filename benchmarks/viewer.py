@@ -1,6 +1,7 @@
-"""Times and memory of tfwire view for a large file of photographs: the figures of docs/viewer.md.
+"""Times and memory of tfwire view for a large file of photographs, and the speed of its search
+beside that of verifying by CPU time, of short records, too: the figures of docs/viewer.md.
 
-python benchmarks/viewer.py [GIGABYTES] [FOLDER]
+    python benchmarks/viewer.py [GIGABYTES] [FOLDER]
 """
 
 from __future__ import annotations
@@ -11,6 +12,8 @@ import subprocess
 import sys
 import tempfile
 import time
+from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 from urllib.parse import urlsplit
 
@@ -18,6 +21,10 @@ import numpy as np
 from PIL import Image
 
 import tfwire as tfw
+import workloads
+from tfwire.view._dataset import DataSet
+from tfwire.view._records import BrowsedFile
+from tfwire.view._search import Search
 
 PHOTOGRAPHS = 100  # different ones, again and again
 SIDE = 250  # pixels: about 100 kB of noise
@@ -72,6 +79,30 @@ def measure(path: Path, count: int) -> str:
     return ", ".join([*(f"{name} {found}" for name, found in times.items()), f"{memory:.0f} MB"])
 
 
+def search_rates(path: Path) -> str:
+    """The speed of searches for values that few records or none have, as part of that of verifying:
+    the best of three rounds in turn."""
+    dataset = DataSet([BrowsedFile(str(path))])
+    words = {"text": "no such text", "a number": "417417", "a number of one byte": "77"}
+
+    def find(text: str) -> None:
+        search = Search(dataset, None, text)
+        search.start()
+        while not search.is_done and search.is_running:
+            time.sleep(0.002)
+
+    steps: dict[str, Callable[[], object]] = {"": lambda: tfw.verify_file(path)}
+    steps |= {name: partial(find, text) for name, text in words.items()}
+    best = dict.fromkeys(steps, float("inf"))
+    for _ in range(3):
+        for name, step in steps.items():
+            begin = time.process_time()
+            step()
+            best[name] = min(best[name], time.process_time() - begin)
+    verified = best.pop("")
+    return ", ".join(f"{name} {verified / seconds:.2f}" for name, seconds in best.items())
+
+
 def main(arguments: list[str]) -> None:
     gigabytes = float(arguments[0]) if arguments else 10
     with tempfile.TemporaryDirectory(dir=arguments[1] if len(arguments) > 1 else None) as folder:
@@ -81,6 +112,10 @@ def main(arguments: list[str]) -> None:
         print("without an index:", measure(path, count))
         tfw.RecordIndex.build(path).save()
         print("with an index:   ", measure(path, count))
+        print("search / verify, photographs:", search_rates(path))
+    for name in ("W1", "W5"):
+        work = workloads.workloads()[name]
+        print(f"search / verify, {name}:", search_rates(work.path))
 
 
 if __name__ == "__main__":

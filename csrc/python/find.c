@@ -205,17 +205,20 @@ static bool make_patterns(const finder *f, uint8_t *integer, uint8_t *number, pa
            (!w->has_number || w->number != 0); /* which has two forms */
 }
 
-static bool has_pattern(pattern *patterns, const uint8_t *p, const uint8_t *end,
-                        const uint8_t *all_end) {
-    bool found = false;
+/* Where the next pattern begins, from p on; end: nowhere. */
+static const uint8_t *next_pattern(pattern *patterns, const uint8_t *p, const uint8_t *end) {
+    const uint8_t *nearest = end;
     for (int i = 0; i < PATTERNS; i++) {
         pattern *n = &patterns[i];
-        if (n->len != 0 && (n->next == NULL || n->next < p)) {
-            n->next = find_pattern(n, p, all_end);
+        if (n->len == 0) {
+            continue;
         }
-        found |= n->len != 0 && n->next < end;
+        if (n->next == NULL || n->next < p) {
+            n->next = find_pattern(n, p, end);
+        }
+        nearest = n->next < nearest ? n->next : nearest;
     }
-    return found;
+    return nearest;
 }
 
 size_t tfw_find(const uint8_t *data, size_t data_len, const tfw_span *spans, size_t count,
@@ -227,13 +230,17 @@ size_t tfw_find(const uint8_t *data, size_t data_len, const tfw_span *spans, siz
     uint8_t integer[TFWI_MAX_VARINT], number[4];
     const bool is_quick = make_patterns(&f, integer, number, patterns) &&
                           data_len / SHORT_RECORD < count;
+    const uint8_t *nearest = NULL; /* pattern */
     size_t found = 0;
     for (size_t i = 0; i < count; i++) {
         if (!tfwi_span_fits(&spans[i], data_len, 0, 0)) {
             continue;
         }
         const uint8_t *p = data + spans[i].offset, *end = p + spans[i].length;
-        if (is_quick && !has_pattern(patterns, p, end, data + data_len)) {
+        if (is_quick && (nearest == NULL || nearest < p)) {
+            nearest = next_pattern(patterns, p, data + data_len);
+        }
+        if (is_quick && nearest >= end) {
             continue;
         }
         if (is_in_record(&f, p, end)) {
