@@ -218,7 +218,7 @@ def test_a_page_is_written(photos, tmp_path, capsys):
     assert 100 == page.count("<section>")
     assert 2 == main(["view", "--html", str(out), str(photos)])
     assert "--force" in capsys.readouterr().err
-    assert 0 == main(["view", "--force", "-n", "3", "--html", str(out), str(photos)])
+    assert 0 == main(["view", "--force", "--limit", "3", "--html", str(out), str(photos)])
     assert 3 == out.read_text().count("<section>")
 
 

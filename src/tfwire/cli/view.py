@@ -37,7 +37,9 @@ def add_view(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--html", metavar="OUT", help="write one page of HTML, and serve nothing")
     parser.add_argument(
         "-n",
+        "--limit",
         "--records",
+        dest="records",
         type=_arguments.positive,
         metavar="N",
         help=f"records in OUT (default: {_FROZEN_RECORDS})",
@@ -74,7 +76,7 @@ def _view(options: argparse.Namespace) -> int:
     if options.html is not None:
         _arguments.check_output(options.html, options.files, options.force)
     elif options.force or options.records or options.size:
-        raise UsageError("-n, --size and --force need --html")
+        raise UsageError("--limit, --size and --force need --html")
     warnings.simplefilter("ignore", TfwireWarning)  # the pages show damage
     files = [BrowsedFile(name, options.compression) for name in options.files]
     files[0].check()
