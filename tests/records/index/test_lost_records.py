@@ -9,6 +9,7 @@ from hypothesis import given, settings, strategies as st
 
 import tfwire as tfw
 from helpers.reading import write_anew
+from helpers.reference import flip, frame
 from tfwire._interface.files import lost_records, total_lost
 
 COUNT = 400
@@ -195,3 +196,25 @@ def test_bytes_that_are_too_few_for_a_record_lose_none(whole, junk):
     said = f"{size} before record 40 of the original are none: no record is known to be lost"
     assert said == str(gap)
     assert COUNT == report.num_records
+
+
+@settings(deadline=None)
+@given(st.data())
+def test_a_record_in_two_members_counts_once(tmp_path_factory, data):
+    """Of members whose ends lie anywhere one has a wrong checksum: a record that it cuts is met
+    twice."""
+    path = tmp_path_factory.mktemp("members") / "file.gz"
+    records = RECORDS[:20]
+    content = b"".join(map(frame, records))
+    inside = st.lists(st.integers(1, len(content) - 1), min_size=2, max_size=2, unique=True)
+    first, last = sorted(data.draw(inside))
+    members = [
+        gzip.compress(part) for part in (content[:first], content[first:last], content[last:])
+    ]
+    number = data.draw(st.integers(0, 2))
+    members[number] = flip(members[number], 8 * (len(members[number]) - 8))
+    report, lost = found_in(path, b"".join(members))
+    total = total_lost(report, lost)
+    missing = len(records) - report.num_records
+    assert total.certainty == "about" or total.num_records <= missing
+    assert total.certainty != "exact" or total.num_records == missing

@@ -245,11 +245,18 @@ def _by_sizes(gap: LostRecords, report: DamagedFile, file_size: int | None) -> L
 def _estimated(gap: LostRecords, mean: float) -> LostRecords:
     """By the size of records. A record that is cut says nothing of those that are missing, nor do
     the rests of two, between which bytes were removed."""
-    known = sum(region.num_records for region in gap.regions)
+    known = _least(gap.regions)
     guess = round(gap.num_bytes / mean)
     if guess <= known + 1 or gap.regions[-1].reason == "truncated":
         return gap._replace(num_records=known, certainty="at least")
     return gap._replace(num_records=guess, certainty="about")
+
+
+def _least(regions: Sequence[SkippedRegion]) -> int:
+    """How many records regions are at least. Where a stream breaks, the two rests count as records,
+    and may be one."""
+    known = sum(region.num_records for region in regions)
+    return max(min(known, 1), known - sum(map(_of_stream, regions)))
 
 
 class _Look:
