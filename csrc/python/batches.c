@@ -10,39 +10,35 @@
 
 /* ---- Strings -------------------------------------------------------------------------------- */
 
-/* A sequence of BytesColumns, one for each batch. */
-typedef struct string_batches {
-    PyObject_HEAD
-    PyObject *data;    /* an array of the bytes of all */
-    PyObject *offsets; /* an array: those of each batch begin with 0 */
-    PyObject *shape;   /* of a batch */
-    PyObject *type;    /* BytesColumn, and */
-    PyObject *names;   /* of what it has: data, offsets, shape */
-    PyObject *owner;   /* of the memory of the offsets: a bytearray, which is followed by */
-    int64_t *begins;   /* where the bytes of each batch begin, and the last ones end */
-    size_t count;
-} string_batches;
+static PyTypeObject *strings_type;
+static PyTypeObject *bytes_column;
+static PyObject *names_of_column; /* of what a BytesColumn has: data, offsets, shape */
 
-/* The bytes of a batch. NULL, with an exception. */
-static PyObject *bytes_of_batch(const string_batches *s, size_t i) {
-    PyObject *first = PyLong_FromLongLong(s->begins[i]);
-    PyObject *last = PyLong_FromLongLong(s->begins[i + 1]);
-    PyObject *slice = first != NULL && last != NULL ? PySlice_New(first, last, NULL) : NULL;
-    PyObject *bytes = slice != NULL ? PyObject_GetItem(s->data, slice) : NULL;
-    Py_XDECREF(first);
-    Py_XDECREF(last);
-    Py_XDECREF(slice);
-    return bytes;
+bool tfwi_set_bytes_column(PyObject *type) {
+    Py_XDECREF(names_of_column);
+    names_of_column = PyObject_GetAttrString(type, "__slots__");
+    Py_INCREF(type);
+    bytes_column = (PyTypeObject *)type;
+    return names_of_column != NULL;
 }
 
+/* A sequence of BytesColumns, one for each batch. */
+typedef struct string_batches {
+    PyObject_VAR_HEAD
+    PyObject *data;    /* the memory of the bytes of all */
+    PyObject *offsets; /* a sequence of arrays: each begins with 0 */
+    PyObject *shape;   /* of a batch */
+    int64_t begins[];  /* where the bytes of each batch begin */
+} string_batches;
+
 /* A BytesColumn that is known to be valid. NULL, with an exception; takes over what it is of. */
-static PyObject *new_strings(const string_batches *s, PyObject *bytes, PyObject *offsets) {
-    newfunc create = (newfunc)PyType_GetSlot((PyTypeObject *)s->type, Py_tp_new);
+static PyObject *new_strings(PyObject *bytes, PyObject *offsets, PyObject *shape) {
+    newfunc create = (newfunc)PyType_GetSlot(bytes_column, Py_tp_new);
     PyObject *none = bytes != NULL && offsets != NULL ? PyTuple_New(0) : NULL;
-    PyObject *strings = none != NULL ? create((PyTypeObject *)s->type, none, NULL) : NULL;
-    PyObject *const values[] = {bytes, offsets, s->shape};
+    PyObject *strings = none != NULL ? create(bytes_column, none, NULL) : NULL;
+    PyObject *const values[] = {bytes, offsets, shape};
     for (Py_ssize_t k = 0; strings != NULL && k < 3; k++) {
-        if (PyObject_SetAttr(strings, PyTuple_GetItem(s->names, k), values[k]) != 0) {
+        if (PyObject_SetAttr(strings, PyTuple_GetItem(names_of_column, k), values[k]) != 0) {
             Py_CLEAR(strings);
         }
     }
@@ -54,12 +50,13 @@ static PyObject *new_strings(const string_batches *s, PyObject *bytes, PyObject 
 
 static PyObject *strings_of_batch(PyObject *self, Py_ssize_t i) {
     const string_batches *s = (const string_batches *)(void *)self;
-    if (i < 0 || (size_t)i >= s->count) {
-        PyErr_SetString(PyExc_IndexError, "no such batch");
+    PyObject *offsets = PySequence_GetItem(s->offsets, i);
+    if (offsets == NULL) {
         return NULL;
     }
-    PyObject *bytes = bytes_of_batch(s, (size_t)i);
-    return new_strings(s, bytes, bytes != NULL ? PySequence_GetItem(s->offsets, i) : NULL);
+    const Py_ssize_t begin = (Py_ssize_t)s->begins[i];
+    const Py_ssize_t size = (Py_ssize_t)s->begins[i + 1] - begin;
+    return new_strings(tfwi_array_in(s->data, begin, 1, &size), offsets, s->shape);
 }
 
 static void drop_strings(PyObject *self) {
@@ -68,9 +65,6 @@ static void drop_strings(PyObject *self) {
     Py_XDECREF(s->data);
     Py_XDECREF(s->offsets);
     Py_XDECREF(s->shape);
-    Py_XDECREF(s->type);
-    Py_XDECREF(s->names);
-    Py_XDECREF(s->owner);
     PyObject_Free(self);
     Py_DECREF(type);
 }
@@ -84,74 +78,41 @@ PyObject *tfwi_new_string_batches_type(void) {
     static PyType_Spec spec = {
         .name = "tfwire._native.objects.StringBatches",
         .basicsize = sizeof(string_batches),
+        .itemsize = sizeof(int64_t),
         .flags = Py_TPFLAGS_DEFAULT | Py_TPFLAGS_DISALLOW_INSTANTIATION,
         .slots = slots,
     };
-    return PyType_FromSpec(&spec);
+    strings_type = (PyTypeObject *)PyType_FromSpec(&spec);
+    Py_XINCREF(strings_type);
+    return (PyObject *)strings_type;
 }
 
-/* Cuts the offsets of s->count batches of so many strings each. false: out of memory. */
-static bool offsets_from_zero(string_batches *s, const int64_t *offsets, size_t strings) {
-    const size_t bytes = ((strings + 1) * s->count + s->count + 1) * sizeof *offsets;
-    s->owner = PyByteArray_FromStringAndSize(NULL, (Py_ssize_t)bytes);
-    if (s->owner == NULL) {
-        return false;
-    }
-    int64_t *restrict next = (int64_t *)(void *)PyByteArray_AsString(s->owner);
-    s->begins = next + (strings + 1) * s->count;
-    for (size_t i = 0; i < s->count; i++, offsets += strings, next += strings + 1) {
-        const int64_t first = s->begins[i] = offsets[0];
-        for (size_t k = 0; k <= strings; k++) {
-            next[k] = offsets[k] - first;
-        }
-    }
-    s->begins[s->count] = offsets[0];
-    return true;
+/* (rows, *row_shape). NULL, with an exception. */
+static PyObject *shape_of_batch(Py_ssize_t rows, PyObject *row_shape) {
+    PyObject *first = Py_BuildValue("(n)", rows);
+    PyObject *shape = first != NULL ? PySequence_Concat(first, row_shape) : NULL;
+    Py_XDECREF(first);
+    return shape;
 }
 
-PyObject *tfwi_new_string_batches(PyObject *arrays, PyObject *data, const int64_t *offsets,
-                                  size_t count, PyObject *shape) {
-    PyTypeObject *type = (PyTypeObject *)PyTuple_GetItem(arrays, TFWI_STRING_BATCHES);
-    string_batches *s = type != NULL ? PyObject_New(string_batches, type) : NULL;
+PyObject *tfwi_new_string_batches(const tfwi_memory *data, const int64_t *offsets, size_t count,
+                                  size_t strings, Py_ssize_t rows, PyObject *row_shape) {
+    PyObject *held = tfwi_hold(data, 0, 0, NULL);
+    const Py_ssize_t number = (Py_ssize_t)count + 1;
+    string_batches *s = held != NULL ? PyObject_NewVar(string_batches, strings_type, number) : NULL;
     if (s == NULL) {
+        Py_XDECREF(held);
         return NULL;
     }
-    PyObject *const column = PyTuple_GetItem(arrays, TFWI_BYTES_COLUMN);
-    size_t strings = 1;
-    for (Py_ssize_t k = 0; k < PyTuple_Size(shape); k++) {
-        strings *= tfwi_size(PyTuple_GetItem(shape, k));
-    }
-    s->data = data, s->shape = shape, s->type = column, s->count = count;
-    s->offsets = s->owner = NULL;
-    Py_INCREF(data);
-    Py_INCREF(shape);
-    Py_XINCREF(column);
-    s->names = column != NULL ? PyObject_GetAttrString(column, "__slots__") : NULL;
-    if (s->names != NULL && PyErr_Occurred() == NULL && offsets_from_zero(s, offsets, strings)) {
-        const Py_ssize_t dims[] = {(Py_ssize_t)count, (Py_ssize_t)strings + 1};
-        PyObject *dtype = PyTuple_GetItem(arrays, TFWI_INT64_DTYPE);
-        char *own = PyByteArray_AsString(s->owner);
-        const tfwi_memory m = {own, sizeof *offsets, dtype, NULL, s->owner, 2};
-        Py_INCREF(s->owner);
-        s->offsets = tfwi_array_of(arrays, &m, dims, NULL);
-    }
-    if (s->offsets == NULL) {
+    s->data = held;
+    s->begins[count] = offsets[count * strings];
+    s->offsets = tfwi_hold_offsets(offsets, count, strings, s->begins);
+    s->shape = s->offsets != NULL ? shape_of_batch(rows, row_shape) : NULL;
+    if (s->shape == NULL) {
         Py_DECREF(s);
         return NULL;
     }
     return (PyObject *)s;
-}
-
-/* arrays, data, offsets, batches, shape of a batch: BytesColumns, of an array of the bytes of all
- * strings, and of as many of the offsets, by their address, as all batches have, and one more. */
-PyObject *tfwi_cut_strings(PyObject *module, tfwi_arguments args, Py_ssize_t arg_count) {
-    const int64_t *offsets = tfwi_address(args[2]);
-    const size_t count = tfwi_size(args[3]);
-    (void)module, (void)arg_count;
-    if (PyErr_Occurred() != NULL) {
-        return NULL;
-    }
-    return tfwi_new_string_batches(args[0], args[1], offsets, count, args[4]);
 }
 
 /* ---- Batches -------------------------------------------------------------------------------- */

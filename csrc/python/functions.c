@@ -26,9 +26,9 @@ static PyMethodDef functions[] = {
     FUNCTION("tfw_has_content", tfwi_has_content),
     FUNCTION("tfw_new_single", tfwi_new_single),
     FUNCTION("tfw_parse_single", tfwi_parse_single),
+    FUNCTION("tfw_set_array_types", tfwi_set_array_types),
     FUNCTION("tfw_hold_columns", tfwi_hold_columns),
     FUNCTION("tfw_cut_columns", tfwi_cut_columns),
-    FUNCTION("tfw_cut_strings", tfwi_cut_strings),
     FUNCTION("tfw_new_batches", tfwi_new_batches),
     {NULL, NULL, 0, NULL},
 };

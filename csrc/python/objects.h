@@ -36,44 +36,45 @@ tfwi_function tfwi_iterate_spans;
 tfwi_function tfwi_spans_of_bytes;
 tfwi_function tfwi_bytes_of_offsets;
 tfwi_function tfwi_bytes_of_record;
-tfwi_function tfwi_hold_columns, tfwi_cut_columns, tfwi_cut_strings, tfwi_new_batches;
+tfwi_function tfwi_set_array_types, tfwi_hold_columns, tfwi_cut_columns, tfwi_new_batches;
 
 /* ---- columns_held.c: arrays ---- */
 
-/* The types that those functions make, of themselves or of NumPy. NULL, with an exception. */
+/* The types that those functions make. NULL, with an exception. */
 PyObject *tfwi_new_held_type(void);
 PyObject *tfwi_new_string_batches_type(void);
 PyObject *tfwi_new_batches_type(void);
 
-/* What is in the tuple that they need to make arrays. */
-enum tfwi_of_arrays {
-    TFWI_ASARRAY = 0,
-    TFWI_INT64_DTYPE = 1, /* the dtype */
-    TFWI_BYTES_COLUMN = 2,
-    TFWI_HELD_MEMORY = 3,
-    TFWI_STRING_BATCHES = 4
-};
-
-/* Memory of an array. */
+/* Memory of arrays. */
 typedef struct tfwi_memory {
-    void *data;
-    size_t value_size;
+    uint8_t *data;
+    Py_ssize_t value_size;
     PyObject *dtype;
     tfw_hold *hold; /* or NULL, and */
     PyObject *owner;
-    int rank;
 } tfwi_memory;
 
-/* An array of a shape, which ends with that of a row, a tuple, unless it is NULL. It takes over the
- * hold and the reference to the owner, also when it fails: NULL, with an exception. */
-PyObject *tfwi_array_of(PyObject *arrays, const tfwi_memory *memory, const Py_ssize_t *shape,
-                        PyObject *row_shape);
+/* A sequence of so many arrays, one after another, of these rows, each of a shape: a tuple, or NULL
+ * where each is a value. It takes over the hold and the reference to the owner, also when it fails:
+ * NULL, with an exception. */
+PyObject *tfwi_hold(const tfwi_memory *memory, Py_ssize_t count, Py_ssize_t rows,
+                    PyObject *row_shape);
+
+/* The same of the offsets of so many batches of strings, copied so that those of each begin with 0,
+ * and where each began, unless that is NULL. */
+PyObject *tfwi_hold_offsets(const int64_t *offsets, size_t count, size_t strings, int64_t *begins);
+
+/* Another array in the memory of such a sequence, from a byte on. NULL, with an exception. */
+PyObject *tfwi_array_in(PyObject *held, Py_ssize_t offset, int rank, const Py_ssize_t *shape);
 
 /* ---- batches.c ---- */
 
-/* A sequence of BytesColumns, as tfwi_cut_strings. NULL, with an exception. */
-PyObject *tfwi_new_string_batches(PyObject *arrays, PyObject *data, const int64_t *offsets,
-                                  size_t count, PyObject *shape);
+bool tfwi_set_bytes_column(PyObject *type);
+
+/* A sequence of so many BytesColumns, of these strings and rows each. The memory of their bytes is
+ * taken over, also when it fails: NULL, with an exception. */
+PyObject *tfwi_new_string_batches(const tfwi_memory *data, const int64_t *offsets, size_t count,
+                                  size_t strings, Py_ssize_t rows, PyObject *row_shape);
 
 #else
 #include "tfwire_python.h" /* a file of C is not empty */

@@ -12,7 +12,6 @@ import pytest
 import tfwire as tfw
 from tfwire._base.native import address, ffi, lib, objects
 from tfwire._base.strings import spans_of_bytes
-from tfwire._parsing.fields import ARRAYS
 
 DATA = np.arange(256, dtype=np.uint8)
 
@@ -92,11 +91,11 @@ def test_memory_must_be_numbers():
     with pytest.raises(TypeError):
         objects.tfw_iterate_spans(None, 1, 1, None, 1)
     with pytest.raises(TypeError):
-        objects.tfw_hold_columns((), 1, None, [])
+        objects.tfw_hold_columns(1, None, [])
     with pytest.raises(TypeError):
-        objects.tfw_cut_columns((), 1, 0, None, 1, [], [], [])
-    with pytest.raises(TypeError):
-        objects.tfw_cut_strings((), None, 1, None, ())
+        objects.tfw_cut_columns(1, 0, None, 1, [], [], [])
+    with pytest.raises(ValueError, match="PyCapsule"):
+        objects.tfw_set_array_types(None, np.dtype(np.int64), bytes)
 
 
 class Refusing:
@@ -130,26 +129,6 @@ def test_batches_that_cannot_be_made():
     for kind in objects.Batches, objects.StringBatches, objects.HeldMemory:
         with pytest.raises(TypeError):
             kind()
-
-
-def test_batches_of_strings():
-    offsets = np.array([1, 1, 3, 6, 6, 10, 11], np.int64)
-    data = np.arange(20, dtype=np.uint8)
-    memory = address(ffi.from_buffer(offsets))
-    strings = objects.tfw_cut_strings(ARRAYS, data, memory, 3, (2, 1))
-    for i in range(3):
-        column = strings[i]
-        assert (0, (2, 1)) == (column.offsets[0], column.shape)
-        assert offsets[2 * i] == column.data[0]
-        assert np.diff(offsets)[2 * i : 2 * i + 2].tolist() == np.diff(column.offsets).tolist()
-    for number in 3, -4, 1 << 40:
-        with pytest.raises(IndexError):
-            strings[number]
-    del data, offsets
-    last = strings[2]
-    del strings
-    gc.collect()
-    assert [[bytes([6, 7, 8, 9])], [b"\n"]] == last.to_list()
 
 
 class Bytes(bytes):

@@ -12,7 +12,7 @@ from tfwire._base.aliases import Array
 from tfwire._base.native import address, objects
 from tfwire._examples.column_types import BytesColumn
 from tfwire._parsing.failure import ParseFailure
-from tfwire._parsing.fields import ARRAYS, Column, Cuts, between, insert_others, whole_and_rest
+from tfwire._parsing.fields import Column, Cuts, between, insert_others, whole_and_rest
 from tfwire._parsing.native_session import Schema
 from tfwire._parsing.spec import Plan
 from tfwire._records.reading.pipeline import Chunk
@@ -61,7 +61,7 @@ def rows_of_chunk(chunk: Chunk, schemas: Sequence[Schema | None]) -> Rows:
 
 def _columns(chunk: Chunk, is_list: int, schema: Schema) -> list[Column]:
     native = address(chunk.native)
-    arrays, offsets = objects.tfw_hold_columns(ARRAYS, native, is_list, schema.dtypes)
+    arrays, offsets = objects.tfw_hold_columns(native, is_list, schema.dtypes)
     columns = list(map(_new_column, arrays, schema.empties))
     for i, *each in offsets:
         columns[i] = _with_offsets(columns[i], *each)
@@ -104,7 +104,7 @@ def batches_of_chunk(
     rows = rows_of_chunk(chunk, (schema,)) if cuts.others else None
     found = []
     for first, number, batches in whole_and_rest(count, size):
-        results = objects.tfw_cut_columns(ARRAYS, native, first, number, batches, *cuts.dense)
+        results = objects.tfw_cut_columns(native, first, number, batches, *cuts.dense)
         if rows is not None:
             [columns] = rows.between(first, number).parts
             insert_others(results, cuts, columns, number, batches, finish)

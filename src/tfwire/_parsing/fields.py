@@ -8,11 +8,12 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from importlib import import_module
 from typing import Any, ClassVar, NamedTuple, Protocol
 
 import numpy as np
 
-from tfwire._base.native import address, ffi, objects
+from tfwire._base.native import objects
 from tfwire._base.strings import bytes_array
 from tfwire._base.text import show_key
 from tfwire._examples.column_types import BytesColumn, RaggedTensor, SparseTensor
@@ -20,8 +21,8 @@ from tfwire._parsing.failure import ParseFailure
 from tfwire._parsing.padding import check_padding_size, longest, pad_rows
 
 Array = np.ndarray[Any, Any]
-# What C makes arrays of.
-ARRAYS = (np.asarray, np.dtype(np.int64), BytesColumn, objects.HeldMemory, objects.StringBatches)
+_NUMPY = import_module(f"numpy.{'_core' if hasattr(np, '_core') else 'core'}._multiarray_umath")
+objects.tfw_set_array_types(_NUMPY._ARRAY_API, np.dtype(np.int64), BytesColumn)
 
 
 class Column(NamedTuple):
@@ -368,8 +369,8 @@ def _results(
     values, shape = finish(field.batch(columns, count)), (size, *field.shape)
     if not isinstance(values, BytesColumn):
         return values.reshape(batches, *shape)
-    offsets = address(ffi.from_buffer(values.offsets))
-    return objects.tfw_cut_strings(ARRAYS, values.data, offsets, batches, shape)
+    step = math.prod(shape)
+    return (with_shape(between(values, i, i + step), shape) for i in range(0, batches * step, step))
 
 
 def lengths_of_batches(
