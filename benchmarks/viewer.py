@@ -79,10 +79,10 @@ def measure(path: Path, count: int) -> str:
     return ", ".join([*(f"{name} {found}" for name, found in times.items()), f"{memory:.0f} MB"])
 
 
-def search_rates(path: Path) -> str:
+def search_rates(paths: list[Path]) -> str:
     """The speed of searches for values that few records or none have, as part of that of verifying:
     the best of three rounds in turn."""
-    dataset = DataSet([BrowsedFile(str(path))])
+    dataset = DataSet([BrowsedFile(str(path)) for path in paths])
     words = {"text": "no such text", "a number": "417417", "a number of one byte": "77"}
 
     def find(text: str) -> None:
@@ -91,7 +91,7 @@ def search_rates(path: Path) -> str:
         while not search.is_done and search.is_running:
             time.sleep(0.002)
 
-    steps: dict[str, Callable[[], object]] = {"": lambda: tfw.verify_file(path)}
+    steps: dict[str, Callable[[], object]] = {"": lambda: [tfw.verify_file(path) for path in paths]}
     steps |= {name: partial(find, text) for name, text in words.items()}
     best = dict.fromkeys(steps, float("inf"))
     for _ in range(3):
@@ -112,10 +112,14 @@ def main(arguments: list[str]) -> None:
         print("without an index:", measure(path, count))
         tfw.RecordIndex.build(path).save()
         print("with an index:   ", measure(path, count))
-        print("search / verify, photographs:", search_rates(path))
+        print("search / verify, photographs:", search_rates([path]))
     for name in ("W1", "W5"):
-        work = workloads.workloads()[name]
-        print(f"search / verify, {name}:", search_rates(work.path))
+        path = workloads.workloads()[name].path
+        with tempfile.TemporaryDirectory() as folder:
+            large = Path(folder) / path.name
+            large.write_bytes(10 * path.read_bytes())
+            print(f"search / verify, {name}, ten times in a file:", search_rates([large]))
+        print(f"search / verify, {name}, ten files:", search_rates(10 * [path]))
 
 
 if __name__ == "__main__":

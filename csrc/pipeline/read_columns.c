@@ -93,8 +93,12 @@ static void note_records(const tfwi_reading *r, const tfw_span *spans, size_t co
     for (size_t i = 0; i < count && r->offsets != NULL; i++) {
         r->offsets->of[r->offsets->count++] = s->offset + spans[i].offset - TFW_HEADER_SIZE;
     }
-    for (size_t i = 0; i < count && r->spans != NULL; i++) {
-        r->spans->of[r->spans->count++] = (tfw_span){s->begin + spans[i].offset, spans[i].length};
+    if (r->spans != NULL) {
+        tfw_span *out = r->spans->of + r->spans->count;
+        for (size_t i = 0; i < count; i++) {
+            out[i] = (tfw_span){s->begin + spans[i].offset, spans[i].length};
+        }
+        r->spans->count += count;
     }
     if (takes_first(r) && spans[0].length != 0) {
         const size_t len = (size_t)spans[0].length;

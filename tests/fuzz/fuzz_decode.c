@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* tfwi_decode: a batch gives what its messages give one by one; another encoding gives the same; and
  * the value of a key is what tfw_parse makes of it. tfw_survey_add finds the same messages
- * well-formed, and tfw_shorten keeps to its limits. */
+ * well-formed, tfw_shorten keeps to its limits, and tfw_find finds those that have a value. */
 #include "common/messages.h"
 
 #include "python/decode.h"
@@ -285,6 +285,84 @@ static void check_parts(const messages *m, size_t done, uint8_t how, tfwi_decode
     }
 }
 
+/* ---- Searches ------------------------------------------------------------------------------- */
+
+static bool has_value(const tfwi_decoded *d, const tfwi_value *value, const tfw_wanted *w) {
+    bool has = false;
+    for (size_t k = value->begin; value->kind != TFWI_STEPS && k < value->end; k++) {
+        if (value->kind == TFW_INT64) {
+            has |= w->has_integer && d->int64s.of[k] == w->integer;
+        } else if (value->kind == TFW_FLOAT) {
+            has |= w->has_number && d->floats.of[k] == w->number;
+        } else if (value->kind == TFW_BYTES && w->name != NULL) {
+            const tfw_span s = d->strings.of[k];
+            has |= value->key_len == w->name_len && s.length == w->part_len &&
+                   memcmp(value->key, w->name, value->key_len) == 0 &&
+                   memcmp((const void *)(uintptr_t)s.offset, w->part, (size_t)s.length) == 0;
+        }
+    }
+    return has;
+}
+
+/* A bit for each message that is found, before bytes of nobody's. */
+static unsigned find(const messages *m, size_t after, const tfw_wanted *wanted) {
+    uint32_t out[MAX_MESSAGES];
+    unsigned found = 0;
+    uint8_t *data = fuzz_alloc(m->len + after);
+    memset(data, 0, m->len + after);
+    memcpy(data, m->data, m->len);
+    const size_t count = tfw_find(data, m->len + after, m->spans, m->count, wanted, out);
+    for (size_t i = 0; i < count; i++) {
+        found |= 1u << out[i];
+    }
+    free(data);
+    return found;
+}
+
+/* Whether a varint may have more bytes or bits than it needs. */
+static bool may_be_padded(const uint8_t *p, size_t len) {
+    bool may = false;
+    for (size_t i = 0, before = 0; i < len; i++) {
+        may |= (before != 0 && p[i] == 0) || (before == 9 && p[i] != 1);
+        before = p[i] >= 0x80 ? before + 1 : 0;
+    }
+    return may;
+}
+
+/* A value that was decoded is found. */
+static void check_found(const messages *m, const tfwi_decoded *d, unsigned flags, uint8_t how) {
+    const tfwi_value *v = d->values.of + (d->values.count != 0 ? how % d->values.count : 0);
+    if (d->values.count == 0 || v->kind == TFW_NONE || v->kind == TFWI_STEPS ||
+        v->begin == v->end || (v->kind == TFW_BYTES && flags != 0)) {
+        return;
+    }
+    tfw_wanted wanted = {.part = (const uint8_t *)"\xfe", .part_len = 1};
+    if (v->kind == TFW_BYTES) {
+        const tfw_span s = d->strings.of[v->begin];
+        wanted = (tfw_wanted){.name = v->key, .name_len = v->key_len, .part_len = s.length,
+                              .part = (const uint8_t *)(uintptr_t)s.offset};
+    } else if (v->kind == TFW_FLOAT) {
+        wanted.number = d->floats.of[v->begin];
+        wanted.has_number = 1;
+    } else {
+        wanted.integer = d->int64s.of[v->begin];
+        wanted.has_integer = 1;
+    }
+    unsigned expected = 0;
+    for (size_t i = 0, at = 0; i < m->count; i++) {
+        const tfw_span s = m->spans[i];
+        if (wanted.has_integer && may_be_padded(m->data + s.offset, (size_t)s.length)) {
+            at = d->ends.of[flags == TFW_SEQUENCE ? 2 * i + 1 : i];
+        }
+        for (const size_t end = d->ends.of[flags == TFW_SEQUENCE ? 2 * i + 1 : i]; at < end; at++) {
+            expected |= (unsigned)has_value(d, &d->values.of[at], &wanted) << i;
+        }
+    }
+    for (size_t after = 0; after <= 600; after += 600) {
+        CHECK((expected & ~find(m, after, &wanted)) == 0);
+    }
+}
+
 /* sequence and failing allocation, disguise, messages. */
 static void run(input *in) {
     uint8_t choice = input_byte(in), how = input_byte(in);
@@ -318,6 +396,10 @@ static void run(input *in) {
         check_parts(&other, done, how, &single);
     }
     check_survey(&m, &other, flags, (choice >> 1) - 1, status, done);
+    if (status == TFW_OK) {
+        check_found(&m, &d, flags, how);
+        check_found(&other, &disguised, flags, how);
+    }
 end:
     tfwi_decoded_clear(&d);
     tfwi_decoded_clear(&disguised);

@@ -21,12 +21,13 @@ static tfw_wanted number_wanted(const char *name, bool is_list, int64_t value, c
     return wanted;
 }
 
-/* Whether a record is found: among others, by a walk and by its bytes, between pages that nobody
- * may touch. */
+/* Whether a record is found: among others, by its bytes, in blocks of them, and by a walk, between
+ * pages that nobody may touch. */
 static bool finds(blob record, tfw_wanted wanted) {
-    bool found[2];
-    for (int is_long = 0; is_long < 2; is_long++) {
-        const blob padding = is_long ? repeat(RAW("\x48\x01"), 9000) : NOTHING;
+    static const size_t padded[] = {0, 1000, 9000};
+    bool found[COUNT(padded)];
+    for (size_t k = 0; k < COUNT(padded); k++) {
+        const blob padding = repeat(RAW("\x48\x01"), padded[k]);
         const blob parts[] = {padding, record, RAW("\xff"), record, padding};
         const blob all = join(parts, COUNT(parts));
         guarded in = guarded_new(all.len, true);
@@ -40,10 +41,10 @@ static bool finds(blob record, tfw_wanted wanted) {
         }
         size_t count = tfw_find(in.data, all.len, spans, COUNT(parts), &wanted, out);
         CHECK(count == 0 || (count == 2 && out[0] == 1 && out[1] == 3));
-        found[is_long] = count != 0;
+        found[k] = count != 0;
         guarded_free(in);
     }
-    CHECK_EQ(found[0], found[1]);
+    CHECK(found[0] == found[1] && found[1] == found[2]);
     return found[0];
 }
 
@@ -84,6 +85,24 @@ static void test_numbers(void) {
     many[1499] = 12345;
     const blob packed = field(3, field(1, packed_int64s(many, COUNT(many))));
     CHECK(finds(EXAMPLE(entry("m", packed)), number_wanted("m", false, 12345, "12345")));
+}
+
+static void test_small_numbers(void) {
+    /* By a walk over entries of the usual form, and by the byte and the one before it. */
+    for (int value = 1; value < 128; value += 21) {
+        for (int others = 0; others < 20; others++) {
+            const blob values = JOIN(repeat(varint(70000), (size_t)others), varint((size_t)value));
+            const blob ints = field(3, field(1, JOIN(values, varint(128 + (uint64_t)value))));
+            const blob record = EXAMPLE(entry("s", STRING("text")), entry("f", FLOATS(2.5f)),
+                                        entry("a", ints), entry("b", INTS(200)));
+            char part[8];
+            snprintf(part, sizeof part, "%d", value);
+            CHECK(finds(record, number_wanted("a", false, value, part)));
+            CHECK(finds(record, number_wanted(NULL, false, value, part)));
+            CHECK(!finds(record, number_wanted("b", false, value, part)));
+            CHECK(!finds(record, number_wanted(NULL, false, value - 1, "?")));
+        }
+    }
 }
 
 static void test_feature_lists(void) {
@@ -145,6 +164,7 @@ static void test_spans_that_do_not_fit(void) {
 int main(void) {
     RUN(test_strings);
     RUN(test_numbers);
+    RUN(test_small_numbers);
     RUN(test_feature_lists);
     RUN(test_what_counts_of_a_feature);
     RUN(test_text_without_a_name);

@@ -55,7 +55,9 @@ def position_after(batch: Any) -> RecordPosition:
 
 def drop_first(batch: Any, count: int) -> None:
     """Drops this many records from the beginning."""
-    batch.payload_bytes -= int(span_table(batch)[:count, 1].sum(dtype=np.int64))
+    is_all = count == batch.count
+    lengths = span_table(batch)[:count, 1]
+    batch.payload_bytes -= batch.payload_bytes if is_all else int(lengths.sum(dtype=np.int64))
     batch.spans += count
     batch.count -= count
     batch.first_record += count

@@ -27,7 +27,8 @@ class RecordsAhead:
     Args:
         options: How to read the files.
         num_threads: How many threads read them, the caller's included.
-        range_bytes: What each reads at a time; 0: as is best where records become objects.
+        range_bytes: What each reads at a time; 0: the size of the buffer, or what is best where
+            records become objects.
 
     Attributes:
         chunk: The records that were read last; hold it to keep them.
@@ -37,7 +38,7 @@ class RecordsAhead:
         self._options = PipelineOptions(
             lib.TFW_PIPELINE_SPANS,
             max_record_size=options.max_record_size,
-            range_bytes=range_bytes or _AT_A_TIME,
+            range_bytes=range_bytes or max(options.buffer_size, _AT_A_TIME),
             num_threads=num_threads,
             flags=lib.TFW_PIPELINE_NO_DATA_CRC if options.flags & lib.TFW_NO_DATA_CRC else 0,
         )
