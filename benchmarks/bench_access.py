@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import os
+import sqlite3
 from functools import partial
 
 import numpy as np
@@ -102,6 +104,47 @@ def bench_access_in_gzip(versus, work):
 
     rivals = {"without seek points": (reading(plain), 1)}
     versus("records by number, 8 of a gzip file", "W7", reading(index), rivals, w.size / w.count)
+
+
+def bench_access_by_key(versus, scratch):
+    """Neither peer verifies what it reads."""
+    count, path = 100_000, scratch / "by-key"
+    rows = [{"id": f"id {i}", "label": i % 10, "x": [0.5] * 20} for i in range(count)]
+    tfw.write_records(path, rows)
+    index = tfw.RecordIndex.build(path, key="id")
+    chosen = np.random.default_rng(1).integers(count, size=(COUNT // 1024, 1024))
+    batches = [[rows[i]["id"] for i in batch] for batch in chosen.tolist()]
+    places = {
+        row["id"]: (length, offset + 12)
+        for row, length, offset in zip(
+            rows, index.lengths.tolist(), index.offsets[:-1].tolist(), strict=True
+        )
+    }
+    table = sqlite3.connect(scratch / "by-key.sqlite")
+    table.execute("create table records (id text primary key, record blob) without rowid")
+    records = zip(places, tfw.TFRecordFile(path, index)[:], strict=True)
+    table.executemany("insert into records values (?, ?)", records)
+    table.commit()
+    select = "select id, record from records where id in (" + ",".join("?" * 1024) + ")"
+
+    def reading(read):
+        return lambda: sum(len(read(batch)) for batch in batches)
+
+    def by_sqlite(batch):
+        found = dict(table.execute(select, batch))
+        return [found[key] for key in batch]
+
+    with tfw.TFRecordFile(path, index) as file, open(path, "rb") as plain:
+        fd = plain.fileno()
+        ours = reading(file.by_key.__getitem__)
+        rivals = {
+            "dict of offsets, pread": (
+                reading(lambda batch: [os.pread(fd, *places[key]) for key in batch]),
+                None,
+            ),
+            "SQLite": (reading(by_sqlite), 1),
+        }
+        versus("records by key, 1,024 at once", "own", ours, rivals, index.size / count, 5e-6)
 
 
 def bench_shuffled_epoch(versus, work):

@@ -46,6 +46,7 @@ MODULES = [
 RESULTS = {
     "FileBatches": "tfwire._parsing.parse_file",
     "FeatureStatistics": "tfwire._parsing.infer",
+    "RecordsByKey": "tfwire._records.index.records_by_key",
 }
 # What a reader may want to do, in the order of first use. Each public name is in one of them.
 TASKS = {
@@ -64,7 +65,7 @@ TASKS = {
         read_schema write_schema""",
     "Columns that are not arrays": "BytesColumn SparseTensor RaggedTensor",
     "Tables for Arrow": "tfwire.arrow tfwire.polars",
-    "Records by number": "TFRecordFile TFRecordFiles RecordIndex",
+    "Records by number": "TFRecordFile TFRecordFiles RecordIndex RecordsByKey",
     "Datasets": """
         TFRecordDataset Dataset DatasetIterator tfwire.tfds tfwire.torch tfwire.grain
         tfwire.huggingface""",
@@ -82,20 +83,19 @@ HEADER = """\
 # API reference
 
 Made by `make docs` from the docstrings: change those. Every example runs as a test. The names are
-those of the package `tfwire`, except within its modules, and two classes of results that are in
-`tfwire.typing`: FileBatches and FeatureStatistics. `tfwire.compat` is in
+those of the package `tfwire`, except within its modules, and three classes of results that are in
+`tfwire.typing`: FileBatches, FeatureStatistics and RecordsByKey. `tfwire.compat` is in
 [porting](porting.md), the command in [the command line](command-line.md).
 
 """
 
 TYPES_TITLE = "Types"
 TYPES = """\
-What the names of types in the signatures stand for. Annotations import them from `tfwire.typing`,
-which has the classes of results that have no other name too: DType, FileBatches, FeatureStatistics,
-FollowedRecords and ParallelMap. `Key` is the type of the keys of a specification, str or bytes;
-`Element` that of a dataset's elements; `Batch` and `Single` those of what a parser makes of many
-messages and of one. Overloads say more than the signatures here: type checkers know the types of a
-batch by its features.
+What the types in the signatures stand for. Annotations import them from `tfwire.typing`, which has
+the classes of results that have no other name too: DType, FileBatches, FeatureStatistics,
+FollowedRecords, ParallelMap and RecordsByKey. `Key` is the type of the keys of a specification, str
+or bytes; `Element` that of a dataset's elements; `Batch` and `Single` those of what a parser makes
+of many messages and of one. Overloads say more: type checkers know a batch by its features.
 """
 
 

@@ -7,7 +7,8 @@
 Most are unions, words and protocols of what an argument may be. FileBatches is what
 ``Parser.parse_file`` returns, FollowedRecords what ``follow_records``
 returns, ParallelMap what ``verify_files`` returns, FeatureStatistics an entry of
-``InferredSchema.statistics``, and DType the type of ``tfw.int64``, ``tfw.float32`` and
+``InferredSchema.statistics``, RecordsByKey what ``TFRecordFile.by_key``
+is, and DType the type of ``tfw.int64``, ``tfw.float32`` and
 ``tfw.string``. These classes are imported on first use.
 """
 
@@ -23,6 +24,7 @@ if TYPE_CHECKING:
     from tfwire._parsing.features import DType as DType
     from tfwire._parsing.infer import FeatureStatistics as FeatureStatistics
     from tfwire._parsing.parse_file import FileBatches as FileBatches
+    from tfwire._records.index.records_by_key import RecordsByKey as RecordsByKey
     from tfwire._records.reading.follow_records import FollowedRecords as FollowedRecords
 
 # Where the classes are, for run time.
@@ -33,6 +35,7 @@ _HOMES = {
     "FollowedRecords": "tfwire._records.reading.follow_records",
     "Messages": "tfwire._examples.column_types",
     "ParallelMap": "tfwire._base.parallel_map",
+    "RecordsByKey": "tfwire._records.index.records_by_key",
     "Values": "tfwire._examples.column_types",
 }
 

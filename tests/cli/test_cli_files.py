@@ -318,3 +318,16 @@ def test_a_damaged_copy_is_not_the_same(tmp_path):
     (tmp_path / "b").write_bytes((tmp_path / "a").read_bytes() + b"damage")
     assert 1 == tfwire_command("verify", "a", "--same-as", "b", cwd=tmp_path).returncode
     assert 1 == tfwire_command("verify", "b", "--same-as", "a", cwd=tmp_path).returncode
+
+
+def test_an_index_keeps_a_key(tmp_path):
+    path = tmp_path / "x"
+    tfw.write_records(path, [{"id": f"id {i}"} for i in range(20)])
+    done = tfwire_command("index", "--key", "id", path)
+    assert (0, f"{path}: 20 records, {path}.tfwindex saved\n") == (done.returncode, done.stdout)
+    assert 7 == tfw.TFRecordFile(path).by_key.find("id 7")
+    done = tfwire_command("index", "--key", "name", path)
+    assert 1 == done.returncode
+    assert "record 0 (at byte 0): Feature: name (data type: int64) is required" in done.stderr
+    assert "The record has id." in done.stderr
+    assert 2 == tfwire_command("index", "--key", "id", "--text", path).returncode

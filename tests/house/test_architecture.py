@@ -73,10 +73,11 @@ PRIVATE_NAMES = {
     "tfds": 0,
     "cli": 6,  # the server and pages of the viewer; two texts made with protobuf
 }
-# Imports inside functions, against the arrows: writers encode rows and columns, columns are written
-# by specifications, and objects show themselves in notebooks. There are no others.
+# Imports inside functions, against the arrows: writers encode rows and columns, indexes keep values
+# of a feature, columns are written by specifications, and objects show themselves in notebooks.
+# There are no others.
 LATE = {
-    "_records": {"tfwire._examples.encode"},
+    "_records": {"tfwire._examples.encode", "tfwire._parsing.survey"},
     "_examples": {"tfwire._parsing.write_plans"},
     "_base": {"tfwire.view"},
 }

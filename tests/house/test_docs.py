@@ -53,6 +53,9 @@ def test_training_on_images():
 def test_recipes():
     found = run_page("recipes-tables.md")
     assert {"label": "int64", "name": "large_string", "weight": "float"} == found["reader"].types
+    assert [b"pet 17"] == tfw.decode_example(found["pet"])["name"]
+    assert [40.0, 2.0] == [row["weight"][0] for row in tfw.decode_examples(found["two"])]
+    assert not found["there"]
 
 
 def test_remote():

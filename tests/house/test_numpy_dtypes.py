@@ -34,7 +34,8 @@ _CONVERTING = {
         *("_base/arrays.py", "_base/strings.py", "_data/structure.py", "_examples/values.py"),
         *("_examples/encoder_inputs.py", "_examples/column_types.py", "_examples/tensor_protos.py"),
         *("_examples/decode_raw.py", "_examples/missing.py", "_examples/nested.py"),
-        *("_parsing/native_session.py", "_records/index/random_access.py"),
+        *("_parsing/native_session.py", "_records/index/record_sequence.py"),
+        "_records/index/record_keys.py",
         *("compat/_constants.py", "compat/_tensor.py"),
     },
     "arrays already: their memory is put in order, or a scalar becomes an array": {

@@ -459,6 +459,7 @@ ELSEWHERE = {
         "records/remote/test_remote_caches.py",
         "use simplecache:: or filecache::",
     ),
+    "its index has no keys": ("records/index/test_record_keys.py", "has no keys.*RecordIndex"),
     "need row_splits_dtype=int64": ("parsing/test_parse_errors.py", "need row_splits_dtype=int64"),
     "batches with strings cannot be": (f"{TORCH}collated_batches.py", 'HINT = "batch_size=None"'),
     "tfwire repair {} {}": ("cli/test_cli_view_data.py", "tfwire repair .*"),

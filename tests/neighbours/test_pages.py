@@ -113,6 +113,15 @@ assert [(1000, "pet 999")] == database.sql(query).fetchall()
 assert [(500,)] == duckdb.sql("select count(*) from 'light.parquet'").fetchall()
 """,
     ),
+    "records that a query finds": (
+        "recipes-tables.md",
+        ["duckdb", "polars"],
+        """
+assert [2, 5, 8, 11, 14, 17] == sorted(int(row["weight"][0]) for row in chosen)
+assert {2} == {int(row["label"][0]) for row in chosen}
+assert [b"pet 999", b"pet 998", b"pet 997"] == [row["name"][0] for row in top]
+""",
+    ),
     "pandas and parquet": (
         "recipes-tables.md",
         ["pandas", "pyarrow"],

@@ -7,7 +7,7 @@ import pytest
 import torch
 from sample import COUNT, FEATURES, SPEC, columns
 from test_torch_batches import plain
-from torch.utils.data import DataLoader, DistributedSampler
+from torch.utils.data import DataLoader, DistributedSampler, Subset
 
 import tfwire as tfw
 from tfwire import TFRecordDataset
@@ -51,6 +51,24 @@ def test_urls_are_read_by_number_in_workers_too(files, workers):
     dataset = TFRecordMapDataset(urls, SPEC, storage_options={"auto_mkdir": False})
     loader = DataLoader(dataset, batch_size=64, shuffle=True, num_workers=workers)
     assert list(range(COUNT)) == sorted(ids_of(loader))
+
+
+@pytest.mark.parametrize("workers", [0, 2])
+def test_records_are_chosen_by_key(tmp_path, workers):
+    paths = [tmp_path / "a", tmp_path / "b"]
+    for number, path in enumerate(paths):
+        rows = [{"id": i, "name": f"name {i}", "x": [i] * 3} for i in range(number, 100, 2)]
+        tfw.write_records(path, rows, kinds={"x": "float32"})
+        tfw.RecordIndex.build(path, key="name").save()
+    dataset = TFRecordMapDataset(paths, SPEC)
+    ids = [7, 98, 0, 7]
+    numbers = dataset.by_key.find([f"name {i}" for i in ids])
+    assert ids == dataset[numbers]["id"].tolist()
+    for loader in (
+        DataLoader(Subset(dataset, numbers), batch_size=3, num_workers=workers),
+        DataLoader(dataset, batch_size=3, sampler=numbers, num_workers=workers),
+    ):
+        assert ids == ids_of(loader)
 
 
 def test_a_batch_is_one_read_and_one_parse(files, monkeypatch):

@@ -179,6 +179,8 @@ FeatureKinds: TypeAlias = (
 """The kinds of features by their names, where rows differ in them; see ``encode_examples``."""
 Record: TypeAlias = BytesLike | str | Row | SupportsSerialize
 """What is written as a record: its bytes, or a row or message, which is encoded."""
+RecordKey: TypeAlias = str | bytes | int | np.integer[Any]
+"""The key of a record; a str stands for its UTF-8."""
 DecodedValues: TypeAlias = Array | list[bytes]
 """The values of a feature: int64 or float32 of rank 1, or the strings of a bytes_list."""
 Shape: TypeAlias = SupportsIndex | Iterable[SupportsIndex]

@@ -1,15 +1,24 @@
-"""What records hold, without a specification: features, kinds, numbers and ranges of values."""
+"""What records hold, without a specification: features, kinds, numbers and ranges of values; and
+the values of one feature, by which an index finds records."""
 
 from __future__ import annotations
 
 from typing import Any, NamedTuple
 
+import numpy as np
+
+from tfwire._base.aliases import Array
+from tfwire._base.arrays import to_splits
 from tfwire._base.errors import ParseError
-from tfwire._base.native import SEED, call, check, ffi, lib, new_error, new_struct
+from tfwire._base.native import SEED, address, call, check, ffi, lib, new_error, new_struct
+from tfwire._base.strings import StringTable
 from tfwire._examples.decode import decode_sequence_example
+from tfwire._parsing.features import DType, FixedLenFeature, int64, string
+from tfwire._parsing.parsers import Parser, parse_example
+from tfwire._records.index.record_keys import RecordKeys
 from tfwire._records.reading.batch_reader import BatchReader
 from tfwire._records.reading.damage import display_name
-from tfwire._records.reading.native_batches import number_of
+from tfwire._records.reading.native_batches import number_of, record_position, span_table
 from tfwire._records.reading.options import make_options
 
 _KINDS = {lib.TFW_BYTES: "string", lib.TFW_FLOAT: "float32", lib.TFW_INT64: "int64"}
@@ -209,3 +218,87 @@ def _kind(native: Any, kind: int) -> KindSurvey:
     if native.values == native.nans:
         least = most = None
     return KindSurvey(native.messages, native.values, least, most, native.sum, native.nans)
+
+
+# ---- Keys of records ---------------------------------------------------------------------------
+
+
+class KeyColumn:
+    """The keys of a file's records, batch after batch. The first record says of which kind all are.
+
+    Args:
+        name: The feature.
+    """
+
+    def __init__(self, name: bytes) -> None:
+        self._name = name
+        self._use(int64)
+
+    def _use(self, dtype: DType) -> None:
+        self._parser: Any = Parser({self._name: FixedLenFeature([], dtype)}, bytes_as="column")
+        self._parts: list[Array] = [np.empty(0, dtype.dtype if dtype == int64 else np.uint8)]
+        self._lengths: list[Array] | None = [] if dtype == string else None
+
+    def add(self, batch: Any, path: Any) -> None:
+        """Adds the records of a ``tfw_batch``.
+
+        Raises:
+            ParseError: A record has no key, several, or one of another kind.
+        """
+        table = span_table(batch).astype(np.uint64)
+        table[:, 0] += np.uint64(address(batch.data))
+        try:
+            self._add(StringTable(table, batch))
+        except ParseError as error:
+            at = error.record_index
+            if at == 0 and error.found == "string" and self._is_new:
+                self._use(string)
+                self.add(batch, path)
+                return
+            raise _placed(error, batch, path) from None
+
+    @property
+    def _is_new(self) -> bool:
+        return len(self._parts) == 1 and self._lengths is None
+
+    def _add(self, records: StringTable) -> None:
+        column = self._parser.parse(records)[self._name]
+        if self._lengths is None:
+            self._parts.append(column)
+        else:
+            self._parts.append(column.data.copy())  # its memory may be larger
+            self._lengths.append(np.diff(column.offsets))
+
+    def finish(self) -> RecordKeys:
+        """The keys of all records."""
+        values = np.concatenate(self._parts)
+        if self._lengths is None:
+            return RecordKeys(self._name, values)
+        return RecordKeys(self._name, values, to_splits(np.concatenate(self._lengths)))
+
+
+def _placed(error: ParseError, batch: Any, path: Any) -> ParseError:
+    """The error of a record of a batch, which says where the record is in its file."""
+    at = error.record_index or 0
+    number, offset = record_position(batch, at)
+    text = str(error).partition(": ")[2]
+    return ParseError(
+        f"{display_name(path)}: record {number} (at byte {offset}): {text}",
+        path=path,
+        record_index=number,
+        feature=error.feature,
+        reason=error.reason,
+        expected=error.expected,
+        found=error.found,
+    )
+
+
+def keys_of(records: list[bytes], name: bytes, are_strings: bool) -> list[Any]:
+    """The keys of records.
+
+    Raises:
+        ParseError: A record has none, several, or one of another kind.
+    """
+    feature = FixedLenFeature([], string if are_strings else int64)
+    keys: list[Any] = parse_example(records, {name: feature})[name].tolist()
+    return keys

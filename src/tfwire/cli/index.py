@@ -25,6 +25,12 @@ def add_index(parser: argparse.ArgumentParser) -> None:
         "--text", action="store_true", help="write FILE.idx, in the text form of tfrecord2idx"
     )
     mode.add_argument(
+        "--key",
+        metavar="FEATURE",
+        help="keep the values of a feature, by which TFRecordFile.by_key finds records: one int64 "
+        "or string in each, which no two share",
+    )
+    mode.add_argument(
         "--check",
         action="store_true",
         help="write nothing; report whether the saved indexes exist and are fresh",
@@ -72,7 +78,7 @@ def _indexes(options: argparse.Namespace, names: Sequence[str]) -> Any:
     jobs = _arguments.num_jobs(options)
     if options.check:
         return ParallelMap(lambda name, check: RecordIndex.load(name), names, jobs)
-    return build_indexes(names, options.compression, jobs)
+    return build_indexes(names, options.compression, jobs, options.key)
 
 
 def _save_path(name: str, options: argparse.Namespace) -> str:

@@ -32,7 +32,15 @@ from tfwire.torch._tensors import BatchStringList, StringList, Strings, check_fo
 from tfwire.torch._worker_batches import FormedRows, Item, Items, collate, handed_over
 
 if TYPE_CHECKING:
-    from tfwire.typing import AnyFeature, AnyPath, BytesAs, ShardRule, StorageOptions, Value
+    from tfwire.typing import (
+        AnyFeature,
+        AnyPath,
+        BytesAs,
+        RecordsByKey,
+        ShardRule,
+        StorageOptions,
+        Value,
+    )
 
 Key = TypeVar("Key")
 
@@ -321,6 +329,12 @@ class TFRecordMapDataset(data.Dataset):
 
     def __len__(self) -> int:
         return len(self._records)
+
+    @property
+    def by_key(self) -> RecordsByKey:
+        """The records by key, as :attr:`tfwire.TFRecordFiles.by_key`. ``by_key.find(keys)`` gives
+        their numbers, for ``dataset[numbers]``, ``torch.utils.data.Subset`` or a sampler."""
+        return self._records.by_key
 
     def __getitem__(self, index: int | slice | Sequence[int]) -> Value:
         """One record: bytes, or a dict of tensors as of ``parse_single_example``. Several: a list

@@ -195,12 +195,12 @@ FUNCTIONS = {
     ),
     "RecordIndex.build_many": (
         tfw.RecordIndex.build_many,
-        {"paths": ["data"], "compression_type": "auto", "num_threads": 1}
+        {"paths": ["data"], "compression_type": "auto", "key": None, "num_threads": 1}
         | {"storage_options": None},
     ),
     "RecordIndex.build": (
         tfw.RecordIndex.build,
-        {"path": "data", "compression_type": "auto", "storage_options": None},
+        {"path": "data", "compression_type": "auto", "key": None, "storage_options": None},
     ),
     "RecordIndex.load": (
         tfw.RecordIndex.load,

@@ -295,7 +295,7 @@ def test_a_damaged_index_with_points_is_refused(path, seekable):
     data = saved.read_bytes()[:-4]
     at = 48 + 4 * COUNT
     wrong = {
-        "version 4, this tfwire reads versions 1 to 3": data[:8] + b"\4" + data[9:],
+        "version 5, this tfwire reads versions 1 to 4": data[:8] + b"\5" + data[9:],
         "not in the file": data[:12] + b"\0" + data[13:],
         "do not fit": data[:at] + struct.pack("<I", 0),
         "version does not fit": data[:at] + struct.pack("<I", 1 << 20) + data[at + 4 :],

@@ -78,6 +78,21 @@ def test_an_index_may_be_in_a_local_folder_or_beside_the_object(server, tmp_path
         index.save("memory://set/a")
 
 
+def test_records_of_an_object_are_found_by_key(server, tmp_path):
+    """The index is read whole, and the records by ranges."""
+    rows = [tfw.encode_example({"id": f"id {i}", "x": "x" * FAR}) for i in range(40)]
+    server.add("/keys", file_of(rows))
+    url = server.url("/keys")
+    tfw.RecordIndex.build(url, key="id").save(tmp_path / "index")
+    server.add("/keys.tfwindex", (tmp_path / "index").read_bytes())
+    server.ranges.clear()
+    with tfw.TFRecordFiles([url]) as records:
+        assert "id 40" not in records.by_key
+        opened = len(server.ranges)
+        assert [rows[30], rows[2]] == records.by_key[["id 30", "id 2"]]
+    assert 2 == len(server.ranges) - opened
+
+
 def test_a_damaged_object_is_not_indexed():
     data = bytearray(file_of(RECORDS))
     data[3] ^= 1

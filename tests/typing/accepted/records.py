@@ -9,6 +9,7 @@ import numpy as np
 from typing_extensions import assert_type
 
 import tfwire as tfw
+from tfwire.typing import RecordsByKey
 
 # ---- Reading ----
 
@@ -93,7 +94,18 @@ with tfw.TFRecordFiles(["a.tfrecord", Path("b.tfrecord")], max_open_files=2) as 
     assert_type(files, tfw.TFRecordFiles)
     assert_type(list(files), list[bytes])
 
-found = tfw.RecordIndex.build("a.tfrecord")
+    by_key = files.by_key
+    assert_type(by_key, RecordsByKey)
+    assert_type(by_key["id 17"], bytes)
+    assert_type(by_key[17], bytes)
+    assert_type(by_key[["id 17", b"id 4"]], list[bytes])
+    assert_type(by_key[np.arange(3)], list[bytes])
+    assert_type(by_key.find("id 17"), int)
+    assert_type(by_key.get("id 17"), bytes | None)
+    assert_type(files[by_key.find([3, 17])], list[bytes])
+
+found = tfw.RecordIndex.build("a.tfrecord", key="id")
+assert_type(found.key, str | None)
 found.save()
 found.write_text("a.idx")
 assert_type(tfw.RecordIndex.load("a.tfrecord", ignore_mtime=True), tfw.RecordIndex)

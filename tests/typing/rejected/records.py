@@ -42,6 +42,8 @@ tfw.ShardedWriter("a-{shard}", num_shards="2")  # error
 with tfw.TFRecordFile("a") as numbered:
     numbered["0"]  # error
     numbered[0].encode()  # error
+    numbered.by_key[1.5]  # error
+tfw.RecordIndex.build("a", key=3)  # error
 tfw.TFRecordFile(io.BytesIO())  # error
 tfw.TFRecordFiles([1])  # error
 tfw.RecordIndex.build(3)  # error

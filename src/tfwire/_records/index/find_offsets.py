@@ -111,17 +111,28 @@ def with_room(known: Array, count: int, size: int, done: int) -> Array:
 
 
 def offsets_in_stream(
-    path: Any, compression: Compression | Literal["auto"], checked: Check = never_stopped
+    path: Any,
+    compression: Compression | Literal["auto"],
+    checked: Check = never_stopped,
+    column: Any = None,
 ) -> Array:
-    """The offsets of a compressed file's records and their end, in its decompressed content, or of
-    an input that has no descriptor; ``checked`` is called again and again."""
+    """The offsets of a file's records and their end, in its decompressed content; also of an input
+    that has no descriptor.
+
+    Args:
+        path, compression: The file.
+        checked: Called again and again.
+        column: A KeyColumn, which takes all records, verified.
+    """
     chunks: list[Array] = []
     end = 0
-    options = make_options(compression, verify=False, max_record_size=None)
+    options = make_options(compression, verify=column is not None, max_record_size=None)
     with BatchReader([path], options) as reader:
         while (batch := reader.next()) is not None:
             checked()
             table = span_table(batch)
+            if column is not None:
+                column.add(batch, reader.path)
             chunks.append(table[:, 0] + (batch.offset - lib.TFW_HEADER_SIZE))
             end = int(chunks[-1][-1] + table[-1, 1] + FRAME)
     return np.concatenate([*chunks, np.array([end], np.int64)])

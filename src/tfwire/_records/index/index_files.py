@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import contextlib
+import errno
 import os
+import shutil
 import struct
 from typing import Any, NamedTuple
 
@@ -21,6 +24,7 @@ from tfwire._records.files.seek_points import MOST_BYTES, SeekPoints
 from tfwire._records.files.urls import ObjectPath, with_storage_options
 from tfwire._records.frames import FRAME
 from tfwire._records.index.offset_checks import identity_saved, stale
+from tfwire._records.index.record_keys import RecordKeys, most_key_bytes
 from tfwire._records.remote.objects import RemoteObject
 from tfwire._records.remote.random_ranges import RemoteFile
 from tfwire._records.remote.upload import RemoteSink
@@ -82,16 +86,14 @@ def open_regular_file(path: Path, location: str | None = None) -> FileSource:
 
 
 _INDEX_MAGIC = b"TFWINDEX"
-# Of a file; of an object, with the text of its version after the lengths; and with seek points,
-# after such a text, which may be empty.
-_INDEX_VERSION, _OBJECT_INDEX_VERSION, _POINTS_INDEX_VERSION = 1, 2, 3
+# Of a file; of an object, with the text of its version after the lengths; with seek points, after
+# such a text, which may be empty; and with keys, after points, which there may be none of.
+_INDEX_VERSION, _OBJECT_INDEX_VERSION, _POINTS_INDEX_VERSION, _KEYS_INDEX_VERSION = 1, 2, 3, 4
 _COMPRESSIONS_BY_NUMBER: list[Compression] = ["", "ZLIB", "GZIP"]  # TensorFlow's numbers
 # Magic, version, compression, file size, mtime in ns, fingerprint, bytes per length, records.
 _HEADER = struct.Struct("<8sIIQqIIQ")
-_CHECKSUM = _TEXT_LENGTH = struct.Struct("<I")
+_CHECKSUM = _TEXT_LENGTH = _POINTS_LENGTH = struct.Struct("<I")
 _MOST_TEXT = 1 << 16  # bytes of an object's version
-# Bytes after the length of this text, at most.
-_MOST_ADDED = {_OBJECT_INDEX_VERSION: _MOST_TEXT, _POINTS_INDEX_VERSION: _MOST_TEXT + MOST_BYTES}
 _FETCHED = 1 << 23  # of an index that is an object, by the first request
 # A larger index is read only if the record file can hold that many records. Deflate expands a byte
 # to at most 1032, and a line of text has two numbers of at most 19 digits.
@@ -110,6 +112,7 @@ class Contents(NamedTuple):
         lengths: Bytes of each payload; int64.
         version: As of RecordIndex.
         points: The seek points of a compressed file; None: there are none.
+        keys: Of the records; None: there are none.
     """
 
     compression: Compression
@@ -119,6 +122,7 @@ class Contents(NamedTuple):
     lengths: Array
     version: str | None = None
     points: SeekPoints | None = None
+    keys: RecordKeys | None = None
 
 
 def write_index(path: Path, contents: Contents, like: Path | None = None) -> int:
@@ -129,11 +133,12 @@ def write_index(path: Path, contents: Contents, like: Path | None = None) -> int
         contents: Its contents.
         like: A file whose permissions a new index must not exceed.
     """
-    compression, size, mtime_ns, fingerprint, lengths, version, points = contents
+    compression, size, mtime_ns, fingerprint, lengths, version, points, keys = contents
     width = 8 if len(lengths) and int(lengths.max()) >= 1 << 32 else 4
     number = _COMPRESSIONS_BY_NUMBER.index(compression)
     kind = _INDEX_VERSION if version is None else _OBJECT_INDEX_VERSION
     kind = kind if points is None else _POINTS_INDEX_VERSION
+    kind = kind if keys is None else _KEYS_INDEX_VERSION
     header = _HEADER.pack(
         _INDEX_MAGIC, kind, number, size, mtime_ns, fingerprint, width, len(lengths)
     )
@@ -141,8 +146,8 @@ def write_index(path: Path, contents: Contents, like: Path | None = None) -> int
     if kind != _INDEX_VERSION:
         text = (version or "").encode()[:_MOST_TEXT]
         body += _TEXT_LENGTH.pack(len(text)) + text
-    if points is not None:
-        body += points.section
+    section = b"" if points is None else points.section
+    body += section if keys is None else _POINTS_LENGTH.pack(len(section)) + section + keys.section
     checksum = int(lib.tfw_crc32c_mask(_crc(body, _crc(header))))
     _replace(path, [header, body, _CHECKSUM.pack(checksum)], like)
     return checksum
@@ -160,6 +165,28 @@ def _replace(path: Path, pieces: list[bytes], like: Path | None) -> None:
         sink.discard()
         raise
     sink.close()
+
+
+def refuse_itself(index_path: Path, location: Path) -> None:
+    """Refuses to overwrite a record file with its index.
+
+    Raises:
+        shutil.SameFileError: They are one file.
+    """
+    if str(index_path) == str(location):
+        raise shutil.SameFileError(f"{show_path(index_path)}: is the record file itself")
+    with contextlib.suppress(FileNotFoundError):
+        if os.path.samefile(index_path, location):
+            raise shutil.SameFileError(f"{show_path(index_path)}: is the record file itself")
+
+
+def saved_index(index_path: Path, path: Path, size: int) -> tuple[Contents, str | None]:
+    """As read_index. If there is no index, the error says how to make one."""
+    try:
+        return read_index(index_path, path, size)
+    except FileNotFoundError:
+        text = "no such index; RecordIndex.build(path).save() or 'tfwire index FILE' makes one"
+        raise FileNotFoundError(errno.ENOENT, text, os.fspath(index_path)) from None
 
 
 def read_index(path: Path, record_path: Path, size: int) -> tuple[Contents, str | None]:
@@ -199,21 +226,19 @@ def _fetched_index(path: ObjectPath, record_path: Path, size: int) -> bytes:
     """The bytes of an index that is an object, by one request unless it is long."""
     data = RemoteObject.read_small(path, 0, _FETCHED)
     if len(data) == _FETCHED:
-        _, kind, _, _, _, _, width, count = _HEADER.unpack_from(data)
-        length, most = _HEADER.size + count * width + _CHECKSUM.size, _MOST_ADDED.get(kind, 0)
-        if most:
-            length += _TEXT_LENGTH.size
-        if length + most > _FETCHED:
+        length, most = _least_and_most(data[: _HEADER.size], size)
+        if most > _FETCHED:
             _check_fits(path, data[: _HEADER.size], length, record_path, size)
             # One byte again: the index may end here, and a range without bytes fails.
-            data += RemoteObject.read_small(path, _FETCHED - 1, length + most)[1:]
+            data += RemoteObject.read_small(path, _FETCHED - 1, most)[1:]
     return data
 
 
 def _check_fits(path: Path, header: bytes, length: int, record_path: Path, size: int) -> None:
     """Refuses an index that is malformed, or has more records than fit into the file."""
     compression, count = _checked_header(path, header, length)
-    if length > _SURELY_READ and not _fits(compression, count, size):
+    fits = _fits(compression, count, size) and length <= _least_and_most(header, size)[1]
+    if length > _SURELY_READ and not fits:
         raise stale(record_path, path, f"{count} records", f"{size} bytes")
 
 
@@ -224,7 +249,7 @@ def _contents(path: Path, data: bytes) -> tuple[Contents, int]:
     lengths = np.frombuffer(data, f"<u{width}", count, _HEADER.size)
     if count and int(lengths.max()) > (1 << 62) // count:  # so that no sum overflows
         raise _damaged(path, "its lengths add up to more bytes than any file has")
-    version, rest = None, b""
+    version, rest, keys = None, b"", None
     if kind != _INDEX_VERSION:
         at = _HEADER.size + count * width
         begin = at + _TEXT_LENGTH.size
@@ -233,12 +258,25 @@ def _contents(path: Path, data: bytes) -> tuple[Contents, int]:
         if end > len(data) - _CHECKSUM.size or (rest and kind == _OBJECT_INDEX_VERSION):
             raise _damaged(path, f"its version does not fit its {len(data)} bytes")
         version = text.decode(errors="replace")
-        if kind == _POINTS_INDEX_VERSION:
+        if kind >= _POINTS_INDEX_VERSION:
             version = version or None
+    if kind == _KEYS_INDEX_VERSION:
+        rest, keys = _keys(path, rest, lengths)
     compression = _COMPRESSIONS_BY_NUMBER[number]
     facts = compression, size, mtime_ns, fingerprint, lengths.astype(np.int64), version
-    points = _points(path, rest, Contents(*facts)) if kind == _POINTS_INDEX_VERSION else None
-    return Contents(*facts, points), checksum
+    has_points = rest or kind == _POINTS_INDEX_VERSION
+    points = _points(path, rest, Contents(*facts)) if has_points else None
+    return Contents(*facts, points, keys), checksum
+
+
+def _keys(path: Path, rest: bytes, lengths: Array) -> tuple[bytes, RecordKeys]:
+    """The section of the seek points of an index, and its keys, checked."""
+    try:
+        begin = _POINTS_LENGTH.size
+        end = begin + (_POINTS_LENGTH.unpack_from(rest)[0] if len(rest) >= begin else len(rest))
+        return rest[begin:end], RecordKeys.of_section(rest[end:], lengths)
+    except ValueError as error:
+        raise _damaged(path, str(error)) from None
 
 
 def _points(path: Path, section: bytes, contents: Contents) -> SeekPoints:
@@ -269,19 +307,30 @@ def _checked_header(path: Path, header: bytes, length: int) -> tuple[Compression
     if length < _HEADER.size + _CHECKSUM.size:
         raise _damaged(path, f"its {length} bytes are less than an empty index takes")
     _, kind, number, size, _, _, width, count = _HEADER.unpack(header)
-    if not _INDEX_VERSION <= kind <= _POINTS_INDEX_VERSION:
-        known = f"versions {_INDEX_VERSION} to {_POINTS_INDEX_VERSION}"
+    if not _INDEX_VERSION <= kind <= _KEYS_INDEX_VERSION:
+        known = f"versions {_INDEX_VERSION} to {_KEYS_INDEX_VERSION}"
         raise _damaged(path, f"it has version {kind}, this tfwire reads {known}")
-    expected = _HEADER.size + count * width + _CHECKSUM.size
-    fits = expected == length
-    if kind in _MOST_ADDED:
-        most = min(_MOST_ADDED[kind], _MOST_TEXT + size)  # points take less than their file
-        fits = 0 <= length - expected - _TEXT_LENGTH.size <= most
     if kind == _POINTS_INDEX_VERSION and not number:
         raise _damaged(path, "its seek points are not in the file, which is not compressed")
+    least, most = _least_and_most(header, size)
+    fits = least <= length <= most
     if number >= len(_COMPRESSIONS_BY_NUMBER) or width not in (4, 8) or not fits:
         raise _damaged(path, f"{count} lengths of {width} bytes do not fit its {length} bytes")
     return _COMPRESSIONS_BY_NUMBER[number], count
+
+
+def _least_and_most(header: bytes, size: int) -> tuple[int, int]:
+    """The least and the most bytes of an index with this header, of a file of this size."""
+    _, kind, number, _, _, _, width, count = _HEADER.unpack(header)
+    least = most = _HEADER.size + count * width + _CHECKSUM.size
+    if kind >= _OBJECT_INDEX_VERSION:
+        least, most = least + _TEXT_LENGTH.size, most + _TEXT_LENGTH.size + _MOST_TEXT
+    if kind >= _POINTS_INDEX_VERSION:
+        most += min(MOST_BYTES, size)  # points take less than their file
+    if kind == _KEYS_INDEX_VERSION:
+        content_size = size * (_MOST_INFLATED if number else 1)
+        most += _POINTS_LENGTH.size + most_key_bytes(count, content_size)
+    return least, most
 
 
 def _checked_crc(path: Path, data: bytes) -> int:

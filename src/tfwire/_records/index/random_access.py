@@ -5,20 +5,19 @@ from __future__ import annotations
 import contextlib
 import itertools
 import os
-from abc import abstractmethod
 from bisect import bisect_right
 from collections import OrderedDict
-from collections.abc import Iterable, Iterator, Mapping, Sequence
-from typing import Any, NoReturn, TypeVar, overload
+from collections.abc import Iterable, Iterator, Sequence
+from typing import Any
 
 import numpy as np
 
 from tfwire._base.aliases import AnyPath, Array, StorageOptions
-from tfwire._base.arguments import as_index, integer, slice_indices
+from tfwire._base.arguments import integer
 from tfwire._base.arrays import int64_array
 from tfwire._base.errors import DataLossError, public, warn
 from tfwire._base.parallel_map import Check, ParallelMap
-from tfwire._base.text import html_of, plural, show_path
+from tfwire._base.text import plural, show_path
 from tfwire._records.files.byte_sources import FileSource
 from tfwire._records.files.paths import Path, absolute
 from tfwire._records.files.urls import ObjectPath
@@ -32,137 +31,17 @@ from tfwire._records.index.index_files import (
 from tfwire._records.index.local_records import FileAccess, StreamAccess, caches_for, new_cache
 from tfwire._records.index.offset_checks import check_index
 from tfwire._records.index.record_index import RecordIndex, build_indexes
+from tfwire._records.index.record_sequence import RecordSequence
 from tfwire._records.index.remote_records import RemoteAccess
 from tfwire._records.reading.publishing_markers import Markers
 from tfwire._records.remote.random_ranges import RemoteFile
 
 _FOUND_ALONE = 48  # each of so many records is read by itself
-R = TypeVar("R", bound="_Records")
 _OBJECTS_AT_ONCE = 8  # whose indexes are loaded, or whose records are read
 
 
-class _Records:
-    """The sequence interface of TFRecordFile and TFRecordFiles."""
-
-    _count: int
-    _kept: Any  # what is open; None: closed
-
-    @property
-    @abstractmethod
-    def _name(self) -> str:
-        """The file or the files, for messages."""
-
-    def _refuse(self, number: Any) -> NoReturn:
-        raise IndexError(f"{self._name}: record {number} of {self._count}")
-
-    def __len__(self) -> int:
-        return self._count
-
-    @abstractmethod
-    def _one(self, number: int) -> bytes: ...
-
-    @abstractmethod
-    def _ascending(self, numbers: Array) -> Iterator[Sequence[bytes]]:
-        """Records in increasing order of their numbers, in pieces."""
-
-    @overload
-    def __getitem__(self, key: int | np.integer[Any]) -> bytes: ...
-    @overload
-    def __getitem__(self, key: slice | Sequence[int] | Array) -> list[bytes]: ...
-    def __getitem__(self, key: Any) -> bytes | list[bytes]:
-        """A record, or a list of them.
-
-        Args:
-            key: A number, counted from the end if negative; a slice; or a list, tuple, range or
-                rank-1 array of numbers. Those records are read in the order of the file and
-                returned in the order of ``key``.
-
-        Raises:
-            IndexError: There is no such record.
-            DataLossError: A record is damaged, or the index is stale.
-            OSError: The file cannot be read.
-            ValueError: The file is closed.
-        """
-        if type(key) is int and 0 <= key < self._count:  # usual
-            return self._one(key)
-        try:
-            number = as_index(key)
-        except TypeError:
-            return self._many(self._numbers(key))
-        if not -self._count <= number < self._count:
-            self._refuse(number)
-        return self._one(number + self._count if number < 0 else number)
-
-    def __getitems__(self, keys: Sequence[int]) -> list[bytes]:
-        """As ``self[keys]``; torch's DataLoader calls this for a batch."""
-        return self[keys]
-
-    def _numbers(self, key: Any) -> Array:
-        """The numbers in a slice or a sequence, counted from the beginning."""
-        count = self._count
-        if isinstance(key, slice):
-            chosen = range(*slice_indices(key, count))
-            # The step of a slice of one record may be of any size.
-            step = chosen.step if len(chosen) > 1 else 1
-            return chosen.start + np.arange(len(chosen), dtype=np.int64) * step
-        # A set has no order. numpy would take the keys of a dict, and what an iterator gives.
-        if not hasattr(key, "__getitem__") or isinstance(key, Mapping):
-            raise _wrong_key(key)
-        found = np.asarray(key)
-        if found.shape == (0,):
-            found = found.astype(np.int64)
-        if found.dtype.kind in "Of":  # numpy makes these of integers above 64 bits
-            found = _integers(key)
-        if found.ndim != 1 or found.dtype.kind not in "iuO":
-            raise _wrong_key(key)
-        wrong = (found < -count) | (found >= count)
-        if wrong.any():
-            self._refuse(found[wrong][0])
-        numbers = np.array(found, np.int64)
-        numbers[numbers < 0] += count
-        return numbers
-
-    def _many(self, numbers: Array) -> list[bytes]:
-        order = None
-        if (numbers[1:] < numbers[:-1]).any():
-            order = np.argsort(numbers, kind="stable")
-            numbers = numbers[order]
-        records = list(itertools.chain.from_iterable(self._ascending(numbers)))
-        if order is None:
-            return records
-        result = np.empty(len(records), object)
-        result[order] = records
-        ordered: list[bytes] = result.tolist()
-        return ordered
-
-    def __iter__(self) -> Iterator[bytes]:
-        return itertools.chain.from_iterable(self._pieces())
-
-    @abstractmethod
-    def _pieces(self) -> Iterator[Sequence[bytes]]:
-        """All records in pieces."""
-
-    def _repr_html_(self) -> str | None:
-        """The first records as a table, for notebooks; None if they are closed."""
-        return None if self._is_closed else html_of(self)
-
-    def close(self) -> None:
-        """Closes the file. Closing again is allowed; calls in progress go on."""
-        self._kept = None
-
-    @property
-    def _is_closed(self) -> bool:
-        return self._kept is None
-
-    def __enter__(self: R) -> R:
-        return self
-
-    def __exit__(self, *exc_info: object) -> None:
-        self.close()
-
-
 @public
-class TFRecordFile(_Records):
+class TFRecordFile(RecordSequence):
     """The records of one file as a sequence of bytes.
 
     Every read verifies the record's header, its length and its payload, so that even a wrong index
@@ -193,6 +72,7 @@ class TFRecordFile(_Records):
     Attributes:
         path: The file.
         index: Its RecordIndex.
+        by_key: The records by key, if the index was built with one; see RecordsByKey.
 
     Raises:
         DataLossError: The given index is stale or damaged, or the file cannot be indexed.
@@ -259,6 +139,9 @@ class TFRecordFile(_Records):
         records = self._kept  # as _access, which takes longer to call
         return records.one(number) if records is not None else self._access().one(number)
 
+    def _indexed(self) -> tuple[list[Path], list[RecordIndex]]:
+        return [self.path], [self.index]
+
     def _ascending(self, numbers: Array) -> Iterator[Sequence[bytes]]:
         return self._access().many(numbers)
 
@@ -277,7 +160,7 @@ class TFRecordFile(_Records):
 
 
 @public
-class TFRecordFiles(_Records):
+class TFRecordFiles(RecordSequence):
     """The records of many files as one sequence of bytes; otherwise as TFRecordFile.
 
     Args:
@@ -292,6 +175,8 @@ class TFRecordFiles(_Records):
     Attributes:
         paths: List of the files.
         indexes: List of their RecordIndexes.
+        by_key: The records by key, if all indexes were built with one; see RecordsByKey. No two
+            records may have the same.
 
     Raises:
         DataLossError, OSError: As TFRecordFile.
@@ -370,6 +255,9 @@ class TFRecordFiles(_Records):
     def _name(self) -> str:
         first, *others = map(show_path, self.paths or ["no files"])
         return f"{first} and {plural(len(others), 'other file')}" if others else first
+
+    def _indexed(self) -> tuple[list[Path], list[RecordIndex]]:
+        return self.paths, self.indexes
 
     def _first_number(self, file: int) -> int:
         return self._ends[file - 1] if file else 0
@@ -450,22 +338,6 @@ def _open_at(path: Path, index: RecordIndex, location: str, cache: Any) -> TFRec
     file.path, file.index, file._cache_bytes = path, index, 0
     file._begin(open_indexed(path, location), cache=cache)
     return file
-
-
-def _integers(key: Any) -> Array:
-    """The items of a sequence as Python's integers."""
-    try:
-        items = [as_index(item) for item in key]
-    except TypeError:
-        raise _wrong_key(key) from None
-    return np.fromiter(items, object, len(items))
-
-
-def _wrong_key(key: Any) -> TypeError:
-    return TypeError(
-        "expected a record number, a slice or a sequence of record numbers, found "
-        f"{type(key).__name__}"
-    )
 
 
 def _fresh_index(path: Any, markers: Markers) -> RecordIndex:

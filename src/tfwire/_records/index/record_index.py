@@ -3,9 +3,7 @@
 from __future__ import annotations
 
 import contextlib
-import errno
 import os
-import shutil
 from collections.abc import Generator, Iterable
 from typing import Any, ClassVar, Literal
 
@@ -23,7 +21,6 @@ from tfwire._base.arguments import boolean, integer
 from tfwire._base.arrays import int64_array
 from tfwire._base.errors import public
 from tfwire._base.parallel_map import Check
-from tfwire._base.text import show_path
 from tfwire._records.files.byte_sources import FileSource
 from tfwire._records.files.compression import (
     DETECT_SIZE,
@@ -46,8 +43,9 @@ from tfwire._records.index.index_files import (
     one_indexed_path,
     open_indexed,
     open_regular_file,
-    read_index,
     read_text,
+    refuse_itself,
+    saved_index,
     write_index,
     write_text,
 )
@@ -60,6 +58,8 @@ from tfwire._records.index.offset_checks import (
     stale,
 )
 from tfwire._records.index.offsets_of_files import OffsetsOfFiles
+from tfwire._records.index.record_keys import RecordKeys, key_column
+from tfwire._records.index.records_by_key import JoinedKeys
 from tfwire._records.reading.damage import Reading
 from tfwire._records.reading.file_passes import Passage
 from tfwire._records.remote.random_ranges import RemoteFile
@@ -80,6 +80,7 @@ class RecordIndex:
         fingerprint: A checksum of samples from the whole file.
         version: Size and version (ETag, or time) of an object when it was indexed; None: a file.
         seek_points: How many places of a compressed file reading may begin at, but its beginning.
+        key: The feature whose values are the keys of the records; None: they have no keys.
 
     Example:
         >>> index = RecordIndex.build("train.tfrecord")
@@ -122,10 +123,15 @@ class RecordIndex:
         # they are, its headers have to say the same.
         self._identity: str | None = None
         self._points: SeekPoints | None = None  # nothing else says which number a record has there
+        self._keys: RecordKeys | None = None
 
     @property
     def seek_points(self) -> int:
         return 0 if self._points is None else len(self._points)
+
+    @property
+    def key(self) -> str | None:
+        return None if self._keys is None else self._keys.name.decode("utf-8", "surrogateescape")
 
     # ---- Making one ---------------------------------------------------------------------------
 
@@ -135,6 +141,7 @@ class RecordIndex:
         path: AnyPath,
         compression_type: DetectedCompressionType = "auto",
         *,
+        key: str | bytes | None = None,
         options: DetectedCompressionType = None,
         storage_options: StorageOptions = None,
     ) -> RecordIndex:
@@ -146,6 +153,9 @@ class RecordIndex:
         Args:
             path: A regular file, a URL, or a pattern that one file matches.
             compression_type, options: As for ``read_records``.
+            key: A feature of one int64 or one string, which no two records share: the key by which
+                ``TFRecordFile.by_key`` finds them. Then the file is read whole, and verified. None:
+                the records have no keys.
             storage_options: fsspec's options of the filesystem of URLs.
 
         Returns:
@@ -154,16 +164,17 @@ class RecordIndex:
         Raises:
             DataLossError: A header is damaged, or the file ends within a record.
             OSError: The file cannot be read.
-            ValueError: Not a regular file, or an unknown compression_type.
+            ParseError: A record has no key, several, or one of another kind than the first record.
+            ValueError: Not a regular file, or an unknown compression_type; or two records have the
+                same key.
 
         Example:
             >>> RecordIndex.build("train.tfrecord").offsets.tolist()
             [0, 19, 38, 58]
         """
-        compression_type = either_word(compression_type, options, "auto")
-        named = compression_name(compression_type, auto=True)
+        named = compression_name(either_word(compression_type, options, "auto"), auto=True)
         path = one_indexed_path(path, storage_options, "RecordIndex.build_many(paths)")
-        with contextlib.closing(build_indexes([path], named, 1)) as indexes:
+        with contextlib.closing(build_indexes([path], named, 1, key)) as indexes:
             return next(indexes)
 
     @classmethod
@@ -172,6 +183,7 @@ class RecordIndex:
         paths: AnyPath | Iterable[AnyPath],
         compression_type: DetectedCompressionType = "auto",
         *,
+        key: str | bytes | None = None,
         num_threads: int = 1,
         options: DetectedCompressionType = None,
         storage_options: StorageOptions = None,
@@ -181,15 +193,18 @@ class RecordIndex:
         Args:
             paths: Regular files and URLs, as for ``read_records``.
             compression_type, options: As for ``read_records``.
+            key: As for ``build``. That records of two files have the same is not looked for.
             num_threads: All threads that read, the caller included: one large file, too. Of
-                compressed files and objects each reads one. Only the speed depends on it.
+                compressed files and objects, and with a key, each reads one. Only the speed depends
+                on it.
             storage_options: As for ``build``.
 
         Returns:
             One index per file, in the order of ``paths``.
 
         Raises:
-            DataLossError, OSError, ValueError: As ``build``, for the first file at fault.
+            DataLossError, OSError, ParseError, ValueError: As ``build``, for the first file at
+                fault.
 
         Example:
             >>> paths = ["a.tfrecord", "b.tfrecord"]
@@ -200,44 +215,41 @@ class RecordIndex:
         named = compression_name(compression_type, auto=True)
         threads = integer("num_threads", num_threads, 1)
         checked = indexed_paths(paths, storage_options)
-        with contextlib.closing(build_indexes(checked, named, threads)) as indexes:
+        with contextlib.closing(build_indexes(checked, named, threads, key)) as indexes:
             return list(indexes)
 
     @classmethod
-    def _build(cls, path: Path, named: Compression | Literal["auto"], check: Check) -> RecordIndex:
-        if isinstance(path, ObjectPath):
-            return cls._build_object(path, named, check)
-        auto = named == "auto"
-        source = open_regular_file(path)
-        try:
+    def _build(cls, path: Path, named: Any, key: Any, check: Check) -> RecordIndex:
+        column = None if key is None else key_column(key)
+        remote = RemoteFile(path) if isinstance(path, ObjectPath) else None
+        opened: Any = open_regular_file(path) if remote is None else remote.duplicate()
+        with contextlib.closing(opened) as source:
             compression = _detected(source).compression if named == "auto" else named
-            status = os.fstat(source.fd)
-            identity, points = file_identity(status), None
-            if compression:
-                offsets = offsets_in_stream(path, named, check)
-                points = find_points(source, int(offsets[-1]), check)
+            if remote is not None:  # from its beginning to its end, by large ranges
+                offsets = offsets_in_stream(source, named, check, column)
+                index = cls._of_object(remote, offsets, compression)
             else:
-                reading = Reading(source.path, "", auto)
-                offsets = offsets_in_file(source, status.st_size, reading, check)
-            index = cls._of(source, offsets, compression, status, identity)
-            index._points = points
-            return index
-        finally:
-            source.close()
+                index = cls._of_file(source, named, compression, check, column)
+        if column is not None:
+            index._keys = column.finish()
+            JoinedKeys.of([path], [index])  # refuses what two records have
+        return index
 
     @classmethod
-    def _build_object(
-        cls, path: ObjectPath, named: Compression | Literal["auto"], check: Check
+    def _of_file(
+        cls, source: FileSource, named: Any, compression: Compression, check: Check, column: Any
     ) -> RecordIndex:
-        """Reads an object from its beginning to its end, by large ranges."""
-        file = RemoteFile(path)
-        source: RemoteSource = file.duplicate()
-        try:
-            compression = _detected(source).compression if named == "auto" else named
-            offsets = offsets_in_stream(source, named, check)
-        finally:
-            source.close()
-        return cls._of_object(file, offsets, compression)
+        status = os.fstat(source.fd)
+        identity = file_identity(status)
+        if compression or column is not None:
+            offsets = offsets_in_stream(source.duplicate(), named, check, column)
+        else:
+            reading = Reading(source.path, "", named == "auto")
+            offsets = offsets_in_file(source, status.st_size, reading, check)
+        index = cls._of(source, offsets, compression, status, identity)
+        if compression:
+            index._points = find_points(source, int(offsets[-1]), check)
+        return index
 
     @classmethod
     def _of_object(cls, file: RemoteFile, offsets: Array, compression: Compression) -> RecordIndex:
@@ -299,11 +311,11 @@ class RecordIndex:
         source = open_indexed(path)
         try:
             size = source.size if isinstance(source, RemoteFile) else source.size() or 0
-            found, identity = _saved(index_path, path, size)
+            found, identity = saved_index(index_path, path, size)
             offsets = offsets_of_lengths(found.lengths)
             facts = found.compression, found.size, found.mtime_ns, found.fingerprint
             index = cls(path, offsets, *facts, found.version)
-            index._identity, index._points = identity, found.points
+            index._identity, index._points, index._keys = identity, found.points, found.keys
             check_index(index, source, index_path, ignore_mtime)
             if isinstance(source, RemoteFile):
                 index.version = source.version
@@ -393,11 +405,11 @@ class RecordIndex:
         location = with_storage_options(self._location)
         options = location.options if isinstance(location, ObjectPath) else None
         index_path = index_path_of(location, index_path, options)
-        self._check_output(index_path)
+        refuse_itself(index_path, self._location)
         facts = self.compression, self.size, self.mtime_ns, self.fingerprint
         # The index of a copied file says nothing of the object that it was copied to.
         version = self.version if self._identity is not None else None
-        contents = Contents(*facts, self.lengths, version, self._points)
+        contents = Contents(*facts, self.lengths, version, self._points, self._keys)
         checksum = write_index(index_path, contents, location)
         if self.version is None:
             save_identity(index_path, self._identity, checksum)
@@ -422,7 +434,7 @@ class RecordIndex:
             38 20
         """
         index_path = local_path("index_path", index_path)
-        self._check_output(index_path)
+        refuse_itself(index_path, self._location)
         write_text(index_path, self.offsets, self._location)
 
     @property
@@ -430,14 +442,6 @@ class RecordIndex:
         """Where the file is, also after a chdir."""
         path, location = self._made_of
         return location if path is self.path else self.path
-
-    def _check_output(self, index_path: Path) -> None:
-        """Refuses to overwrite the record file with its index."""
-        if str(index_path) == str(self._location):
-            raise shutil.SameFileError(f"{show_path(index_path)}: is the record file itself")
-        with contextlib.suppress(FileNotFoundError):
-            if os.path.samefile(index_path, self._location):
-                raise shutil.SameFileError(f"{show_path(index_path)}: is the record file itself")
 
     # ---- Using it -----------------------------------------------------------------------------
 
@@ -462,6 +466,7 @@ class RecordIndex:
         return (
             self._header() == other._header()
             and self._points == other._points
+            and self._keys == other._keys
             and np.array_equal(self.offsets, other.offsets)
         )
 
@@ -476,25 +481,20 @@ class RecordIndex:
 
 
 def build_indexes(
-    paths: Iterable[Any], compression: Compression | Literal["auto"], num_threads: int
+    paths: Iterable[Any],
+    compression: Compression | Literal["auto"],
+    num_threads: int,
+    key: str | bytes | None = None,
 ) -> Generator[RecordIndex, None, None]:
     """The indexes of files and objects, in their order. Close this generator."""
 
     def build(path: Any, check: Check) -> RecordIndex:
-        return RecordIndex._build(indexed_path("path", path), compression, check)
+        return RecordIndex._build(indexed_path("path", path), compression, key, check)
 
-    what = OffsetsOfFiles(compression in ("", "auto"), RecordIndex._of, build)
+    is_plain = compression in ("", "auto") and key is None
+    what = OffsetsOfFiles(is_plain, RecordIndex._of, build)
     return Passage(what, paths, num_threads).results()
 
 
 def _detected(source: FileSource | RemoteSource) -> Detected:
     return detect_compression(source.peek(DETECT_SIZE))
-
-
-def _saved(index_path: Path, path: Path, size: int) -> tuple[Contents, str | None]:
-    """Reads a saved index. If there is none, the error says how to make one."""
-    try:
-        return read_index(index_path, path, size)
-    except FileNotFoundError:
-        text = "no such index; RecordIndex.build(path).save() or 'tfwire index FILE' makes one"
-        raise FileNotFoundError(errno.ENOENT, text, os.fspath(index_path)) from None
