@@ -258,6 +258,7 @@ for name, when in {
     "musl": "ci",
     "fuzz": "ci",
     "windows": "nightly",
+    "wasi": "nightly",  # of 32 bits, without threads
     "clang": "nightly",
     "c": "test",
 }.items():
@@ -265,6 +266,8 @@ for name, when in {
     @command(when, needs=(), name=f"check-{name}")
     def c_check(session: Session, preset: str = name) -> None:
         """The C tests by a preset of CMakePresets.json: for a CPU, a system, or with a tool."""
+        if preset == "wasi":
+            environment(session, "lint")  # has Node.js
         build_c(session, preset)
         ctest(session, preset)
 
@@ -351,13 +354,16 @@ for name, tests in ("sail", "spark"), ("beam", "beam"), ("ray", "ray"), ("spark"
         pytest(session, *found, also, programs=environment(session, name))
 
 
-@command("ci", needs=())
+@command("ci")
 def docs(session: Session) -> None:
-    """docs/api from the docstrings, and the site of all pages: build/docs/index.html."""
+    """docs/api from the docstrings, and the site of all pages: build/docs/index.html. With
+    build/docs/look.html, which is tried in Chromium."""
     session.run("python", "docs/make_api.py")
     options = "--quiet", "--fail-on-warning", "--keep-going", "--fresh-env"
     session.run(environment(session, "docs") / "sphinx-build", *options, "docs", "build/docs")
     session.run("python", "docs/check_inventory.py", "build/docs/objects.inv")
+    session.run("python", "docs/make_look.py", "build/docs/look.html")
+    pytest(session, "-m", "slow", *files("look_page"))
 
 
 @command("ci", needs=())

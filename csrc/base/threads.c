@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Threads by the system: POSIX, and Windows by MinGW or MSVC. */
+/* Threads by the system: POSIX, Windows by MinGW or MSVC, and WebAssembly, where none starts. */
 #define _POSIX_C_SOURCE 200809L
 #ifdef __APPLE__
 #define _DARWIN_C_SOURCE /* pthread_cond_timedwait_relative_np */
@@ -8,6 +8,52 @@
 #include "base/threads.h"
 
 #include "base/memory.h"
+
+#ifdef __wasi__
+
+#include <time.h>
+
+bool tfwi_mutex_init(tfwi_mutex *mutex) {
+    *mutex = (tfwi_mutex){NULL};
+    return true;
+}
+
+bool tfwi_condition_init(tfwi_condition *condition) {
+    *condition = (tfwi_condition){NULL};
+    return true;
+}
+
+/* Nobody else holds a mutex, and nobody could signal: what waits here would wait for ever, so the
+ * callers wait only for threads that have started. */
+void tfwi_mutex_destroy(tfwi_mutex *mutex) { (void)mutex; }
+void tfwi_condition_destroy(tfwi_condition *condition) { (void)condition; }
+void tfwi_mutex_lock(tfwi_mutex *mutex) { (void)mutex; }
+void tfwi_mutex_unlock(tfwi_mutex *mutex) { (void)mutex; }
+void tfwi_condition_signal(tfwi_condition *condition) { (void)condition; }
+void tfwi_condition_broadcast(tfwi_condition *condition) { (void)condition; }
+
+void tfwi_condition_wait(tfwi_condition *condition, tfwi_mutex *mutex) {
+    (void)condition;
+    (void)mutex;
+}
+
+void tfwi_condition_wait_until(tfwi_condition *condition, tfwi_mutex *mutex, uint64_t deadline) {
+    (void)deadline;
+    tfwi_condition_wait(condition, mutex);
+}
+
+bool tfwi_thread_start(tfwi_thread *thread, void (*run)(void *), void *argument) {
+    (void)run;
+    (void)argument;
+    *thread = (tfwi_thread){NULL};
+    return false;
+}
+
+void tfwi_thread_join(tfwi_thread *thread) { (void)thread; }
+
+uint64_t tfwi_process(void) { return 1; }
+
+#else
 
 /* A function for a new thread, which frees this. */
 typedef struct task {
@@ -28,6 +74,8 @@ static void run_task(void *argument) {
     tfw_free(argument);
     t.run(t.argument);
 }
+
+#endif
 
 #ifdef _WIN32
 
@@ -105,7 +153,7 @@ void tfwi_thread_join(tfwi_thread *thread) {
 
 uint64_t tfwi_process(void) { return GetCurrentProcessId(); }
 
-#else
+#elif !defined(__wasi__)
 
 #include <signal.h>
 #include <stdatomic.h>
@@ -169,12 +217,6 @@ void tfwi_condition_broadcast(tfwi_condition *condition) {
     (void)pthread_cond_broadcast(&condition->of);
 }
 
-uint64_t tfwi_clock(void) {
-    struct timespec now;
-    (void)clock_gettime(CLOCK_MONOTONIC, &now);
-    return (uint64_t)now.tv_sec * 1000 + (uint64_t)now.tv_nsec / 1000000;
-}
-
 static void *run_thread(void *argument) {
     run_task(argument);
     return NULL;
@@ -225,6 +267,15 @@ uint64_t tfwi_process(void) {
         number = atomic_load_explicit(&process, memory_order_relaxed);
     }
     return number != 0 ? number : (uint64_t)getpid();
+}
+
+#endif
+
+#ifndef _WIN32
+uint64_t tfwi_clock(void) {
+    struct timespec now;
+    (void)clock_gettime(CLOCK_MONOTONIC, &now);
+    return (uint64_t)now.tv_sec * 1000 + (uint64_t)now.tv_nsec / 1000000;
 }
 
 #endif

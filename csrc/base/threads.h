@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Threads, and what they wait for: POSIX, and Windows. */
+/* Threads, and what they wait for: POSIX, Windows, and WebAssembly, which has none. */
 #ifndef TFWIRE_THREADS_H
 #define TFWIRE_THREADS_H
 
 #include "base/common.h"
 
-#ifdef _WIN32
+#if defined(_WIN32) || defined(__wasi__)
 /* SRWLOCK, CONDITION_VARIABLE and HANDLE, without the names of windows.h: each is a word. */
 typedef struct tfwi_mutex {
     void *of;

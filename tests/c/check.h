@@ -18,6 +18,8 @@
 #include <windows.h>
 #undef far /* names of memory, long ago */
 #undef near
+#elif defined(__wasi__)
+#include <fcntl.h>
 #else
 #include <sys/mman.h>
 #endif
@@ -82,6 +84,16 @@ static inline void *guarded_pages(size_t len, size_t page) {
 }
 
 static inline void guarded_free(guarded g) { VirtualFree(g.map, 0, MEM_RELEASE); }
+#elif defined(__wasi__)
+static inline size_t page_size(void) { return 4096; }
+
+/* WebAssembly can access all of its memory. */
+static inline void *guarded_pages(size_t len, size_t page) {
+    (void)page;
+    return calloc(len, 1);
+}
+
+static inline void guarded_free(guarded g) { free(g.map); }
 #else
 static inline size_t page_size(void) { return (size_t)sysconf(_SC_PAGESIZE); }
 
@@ -110,6 +122,15 @@ static inline guarded guarded_new(size_t len, bool at_end) {
 }
 
 /* A file without a name, open for reading and writing. */
+#ifdef __wasi__
+static inline int unnamed_file(void) {
+    const int fd = open("/tmp/unnamed", O_CREAT | O_EXCL | O_RDWR, 0600);
+    if (fd < 0 || unlink("/tmp/unnamed") != 0) {
+        abort();
+    }
+    return fd;
+}
+#else
 static inline int unnamed_file(void) {
     FILE *stream = tmpfile();
     if (stream == NULL) {
@@ -119,6 +140,7 @@ static inline int unnamed_file(void) {
     fclose(stream);
     return fd;
 }
+#endif
 
 #define SEED UINT64_C(0x6c62272e07bb0142) /* of hashes: no result depends on it */
 

@@ -171,15 +171,14 @@ static void what_is_ambiguous_is_noted_and_corrected_on_demand_only(void) {
 static void a_file_is_corrected_like_fed_bytes(void) {
     file f = file_random(15, 40, 4000);
     file damaged = copy_of(&f);
-    FILE *temporary = tmpfile();
+    const int fd = unnamed_file();
     for (size_t i = 0; i < f.count; i++) {
         size_t bits = 8 * (f.ends[i] - file_begin(&f, i));
         flip_bit(damaged.data + file_begin(&f, i), i * 7919 % bits);
     }
-    CHECK(fwrite(damaged.data, 1, damaged.len, temporary) == damaged.len);
-    fflush(temporary);
+    CHECK(write(fd, damaged.data, damaged.len) == (ssize_t)damaged.len);
     tfw_reader_options options = {.size = sizeof options,
-                                  .fd = fileno(temporary),
+                                  .fd = fd,
                                   .buffer_size = 100,
                                   .flags = TFW_CORRECT | TFW_CORRECT_AMBIGUOUS};
     tfw_reader *reader = NULL;
@@ -194,7 +193,7 @@ static void a_file_is_corrected_like_fed_bytes(void) {
     CHECK_OUTCOME(&expected, &o);
     CHECK_EQ(f.count, tfw_reader_flips(reader, 0, NULL, 0));
     tfw_reader_free(reader);
-    fclose(temporary);
+    close(fd);
     free(damaged.data);
     free(f.data);
 }

@@ -272,7 +272,7 @@ static void a_file_cut_under_the_reader_is_an_end_or_an_error(void) {
     free(f.data);
 }
 
-#ifndef _WIN32 /* it has no such paths */
+#if !defined(_WIN32) && !defined(__wasi__) /* they have no such paths */
 static void reading_errors_carry_errno_and_offset(void) {
     tfw_reader_options options = options_for(TFW_CORRUPT_SKIP);
     tfw_reader *reader = NULL;
@@ -447,7 +447,7 @@ int main(void) {
     RUN(input_that_goes_on_after_an_end_begins_anew);
     RUN(short_interrupted_and_failing_reads_lose_nothing);
     RUN(a_file_cut_under_the_reader_is_an_end_or_an_error);
-#ifndef _WIN32
+#if !defined(_WIN32) && !defined(__wasi__)
     RUN(reading_errors_carry_errno_and_offset);
     RUN(offsets_past_every_file_are_an_end);
 #endif
