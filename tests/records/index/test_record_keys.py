@@ -245,6 +245,29 @@ def test_a_key_that_two_records_have_is_refused(tmp_path, key):
     tfw.RecordIndex.build(path)
 
 
+@pytest.mark.parametrize("key", [7, "seven"])
+def test_the_first_of_many_records_with_the_same_key_are_named(tmp_path, key):
+    path = write(tmp_path / "a", [key] * 10_000)
+    with pytest.raises(ValueError, match="record 0 and record 1 have the same key"):
+        tfw.RecordIndex.build(path, key="id")
+
+
+def test_keys_may_be_of_a_series(tmp_path):
+    """Whose labels are no places."""
+
+    class Series(list):
+        def __getitem__(self, label):
+            raise KeyError(f"no label {label}")
+
+    path = write(tmp_path / "a", KEYS["text"])
+    by_key = tfw.TFRecordFile(path, tfw.RecordIndex.build(path, key="id")).by_key
+    assert [3, 2] == by_key.find(Series(["id 3", "id 2"])).tolist()
+    with pytest.raises(KeyError, match="no record has the key 'no'"):
+        by_key[Series(["id 3", "no"])]
+    with pytest.raises(TypeError, match="are strings, found int"):
+        by_key[Series([3])]
+
+
 WRONG = {
     "missing": ({"n": 1}, "required but could not be found. The record has n."),
     "none": ({"id": np.array([], np.int64), "n": 1}, "Values size: 0"),

@@ -94,8 +94,12 @@ class RecordKeys:
         return {**self.__dict__, "_table": None}
 
     def __iter__(self) -> Iterator[Any]:
-        for first in range(0, len(self), _ITERATED):
-            yield from self.at(np.arange(first, min(first + _ITERATED, len(self)), dtype=np.int64))
+        return self._each(np.arange(len(self), dtype=np.int64))
+
+    def _each(self, numbers: Array) -> Iterator[Any]:
+        """The keys of records, of which few are objects at a time."""
+        for first in range(0, len(numbers), _ITERATED):
+            yield from self.at(numbers[first : first + _ITERATED])
 
     def at(self, numbers: Array) -> list[Any]:
         """The keys of records."""
@@ -198,13 +202,13 @@ class RecordKeys:
         if wanted.shape == (0,):
             wanted = wanted.astype(np.int64)
         if wanted.ndim != 1 or wanted.dtype.kind not in "iuO":
-            raise _wrong_type(keys[0] if wanted.ndim and len(wanted) else keys, self.kind)
+            raise _wrong_type(next(iter(keys), keys), self.kind)
         if wanted.dtype.kind == "i":
             return _places(self._ordered(), wanted.astype(np.int64, copy=False))
         try:  # numpy makes other types of integers above 63 bits, which no record has
             items = [as_index(item) for item in wanted.tolist()]
         except TypeError:
-            raise _wrong_type(wanted[0], self.kind) from None
+            raise _wrong_type(next(iter(keys)), self.kind) from None
         fit = np.array([_INTEGERS.min <= item <= _INTEGERS.max for item in items], bool)
         found = np.full(len(items), -1, np.int64)
         chosen = [item for item, fits in zip(items, fit, strict=True) if fits]
@@ -226,13 +230,14 @@ class RecordKeys:
             numbers = np.argsort(values, kind="stable")
             ordered = values[numbers]
             alike = np.flatnonzero(ordered[1:] == ordered[:-1])
-            firsts, seconds = numbers[alike], numbers[alike + 1]
-            equal = [a == b for a, b in zip(self.at(firsts), self.at(seconds), strict=True)]
-            if any(equal):
-                i = int(np.argmin(np.where(equal, seconds, len(self))))
-                return _Table(ordered, numbers, seed, (int(firsts[i]), int(seconds[i])))
-            if not equal:
+            alike = alike[np.argsort(numbers[alike + 1])]
+            if not len(alike):
                 return _Table(ordered, numbers, seed, None)
+            firsts, seconds = numbers[alike], numbers[alike + 1]
+            pairs = zip(self._each(firsts), self._each(seconds), strict=True)
+            for first, second, (key, other) in zip(firsts, seconds, pairs, strict=True):
+                if key == other:
+                    return _Table(ordered, numbers, seed, (int(first), int(second)))
         raise MemoryError("no seed tells the keys apart")  # cannot happen: seeds are random
 
 

@@ -150,7 +150,7 @@ class RecordsByKey(Mapping[RecordKey, bytes]):
         if not _is_one(key):
             numbers = self._find(key)
             if (numbers < 0).any():
-                self._refuse([key[i] for i in np.flatnonzero(numbers < 0).tolist()])
+                self._refuse([each for each, n in zip(key, numbers, strict=True) if n < 0])
             return numbers
         number = int(self._find([key])[0])
         if number < 0:
