@@ -133,12 +133,30 @@ def _adopted(value: Any) -> Any:
 # ---- Text ---------------------------------------------------------------------------------------
 
 
+_ESCAPED = [chr(byte) if 32 <= byte < 127 else f"\\{byte:03o}" for byte in range(256)]
+for _byte, _letter in zip(b"\n\r\t\"'\\", "nrt\"'\\", strict=True):
+    _ESCAPED[_byte] = "\\" + _letter
+
+
 def _map_text(native: Callable[[Any], str], name: str) -> Callable[[Any], str]:
-    """A ``__str__`` for a message that is one map: entry by entry, sorted by key."""
+    """A ``__str__`` for a message that is one map: entry by entry, sorted by key. Strings are left
+    out of what protobuf writes, and escaped here: that is several times as fast."""
+
+    def entry_text(self: Any, key: str) -> str:
+        alone = type(self)(**{name: {key: getattr(self, name)[key]}})
+        entry, strings = getattr(alone, name)[key], list[bytes]()
+        for feature in getattr(entry, "feature", [entry]):
+            if values := feature.bytes_list.value:
+                strings += values
+                values[:] = [b""] * len(values)
+        first, *rest = native(alone).split('value: ""') if strings else [native(alone)]
+        escaped = ("".join(map(_ESCAPED.__getitem__, string)) for string in strings)
+        return first + "".join(
+            f'value: "{text}"{after}' for text, after in zip(escaped, rest, strict=True)
+        )
 
     def text(self: Any) -> str:
-        entries = getattr(self, name)
-        return "".join(native(type(self)(**{name: {key: entries[key]}})) for key in sorted(entries))
+        return "".join(entry_text(self, key) for key in sorted(getattr(self, name)))
 
     return text
 

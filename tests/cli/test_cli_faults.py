@@ -357,7 +357,7 @@ def test_out_of_memory_is_said(path, monkeypatch):
         raise MemoryError
 
     monkeypatch.setattr("tfwire.verify_file", exhausted)
-    monkeypatch.setattr("tfwire._interface.files.verify_inputs", exhausted)
+    monkeypatch.setattr("tfwire._interface.damage.verify_inputs", exhausted)
     for command in ("info", "count", "verify", "bench"):
         result = tfwire_main(command, path)
         check_complaint(result, command)

@@ -4,6 +4,7 @@ import copy
 import enum
 import os
 import pickle
+import re
 import subprocess
 import sys
 
@@ -271,6 +272,26 @@ def test_text_reads_back():
     assert sequence == text_format.Parse(str(sequence), train.SequenceExample())
 
 
+def test_strings_are_escaped_as_protobuf_does():
+    """Also beside keys that look like them, in steps, and empty ones."""
+    strings = [bytes(range(256)), b"", b'value: ""', bytes(range(255, -1, -1))]
+    feature = train.Feature(bytes_list=train.BytesList(value=strings))
+    empty = train.Feature(bytes_list=train.BytesList())
+    features = {'value: ""': feature, "empty": empty, "none": train.Feature()}
+    steps = train.FeatureList(feature=[feature, empty, train.Feature(), feature])
+    expected = "".join(f'value: "{_native_text(string)}"' for string in strings)
+    for message in (
+        train.Features(feature=features),
+        train.FeatureLists(feature_list={"steps": steps, "none": train.FeatureList()}),
+    ):
+        assert message == text_format.Parse(str(message), type(message)())
+        assert expected in re.sub(r"\n\s*", "", str(message))
+
+
+def _native_text(string):
+    return str(train.BytesList(value=[string])).removeprefix('value: "').removesuffix('"\n')
+
+
 def test_repr_is_the_text():
     assert repr(image_example()) == str(image_example())
     assert "" == str(train.Example())
@@ -318,6 +339,7 @@ assert {"a": [b"x"], "b": [1]} == train.to_dict(train.Example.FromString(
 text = str(example)
 assert text.index('key: "a"') < text.index('key: "b"')
 import pickle
+import re
 assert example == pickle.loads(pickle.dumps(example))
 """
     run(code, PROTOCOL_BUFFERS_PYTHON_IMPLEMENTATION="python")

@@ -12,13 +12,7 @@
 * Readers: ``make_options`` checks how to read; ``compression_name`` of an argument,
   ``either_word`` of two; the policy ``AS_TENSORFLOW`` at damage, and ``check_ends``, which refuses
   a device whose bytes never end.
-* What may be wrong with files: ``problems_of_sets`` of shards that are half published, and
-  ``damage_hint``, what a file looks like of which no record is read; ``detected_compression`` says
-  whether offsets are those of the file. ``verify_inputs`` verifies them, whatever their names;
-  ``lost_records`` says of a report how many records are lost where, a list of ``LostRecords``,
-  ``total_lost`` how many in all, ``records_in_index`` how many there were once; ``compare_files``
-  finds out how the records of two sets of files differ: a ``Comparison`` of one ``RecordSet`` and
-  another.
+* ``problems_of_sets`` of shards that are half published.
 * Records as bytes of a file: ``as_record`` of what writers take, ``Packer`` frames, ``FRAME`` is
   the size of a frame; ``chunks`` of many records.
 
@@ -59,27 +53,11 @@ from tfwire._records.frames import (
     as_record as as_record,
     chunks as chunks,
 )
-from tfwire._records.index.lost_records import (
-    LostRecords as LostRecords,
-    lost_records as lost_records,
-    records_in_index as records_in_index,
-    total_lost as total_lost,
-)
-from tfwire._records.reading.compare_files import (
-    Comparison as Comparison,
-    RecordSet as RecordSet,
-    compare_files as compare_files,
-)
 from tfwire._records.reading.options import (
     AS_TENSORFLOW as AS_TENSORFLOW,
     make_options as make_options,
 )
 from tfwire._records.reading.publishing_markers import Markers
-from tfwire._records.reading.verify_files import (
-    damage_hint as damage_hint,
-    detected_compression as detected_compression,
-    verify_inputs as verify_inputs,
-)
 
 
 def problems_of_sets(paths: Iterable[str]) -> list[str]:

@@ -341,7 +341,7 @@ def found_compression(name: str, regions: SkippedRegions, compression: DetectedC
         return compression
     if any(region.reason == "compressed stream" for region in regions):
         return "GZIP"  # or ZLIB
-    from tfwire._interface.files import detected_compression
+    from tfwire._interface.damage import detected_compression
 
     return "" if name == "-" else detected_compression(name)
 

@@ -13,7 +13,7 @@ from tfwire.cli import _arguments
 from tfwire.cli._streams import Progress, colored
 
 if TYPE_CHECKING:
-    from tfwire._interface.files import Comparison, RecordSet
+    from tfwire._interface.damage import Comparison, RecordSet
 
 _KIND_COLORS = {"changed": "cyan", "missing": "red", "added": "green", "moved": "cyan"}
 _TROUBLE = 2  # the exit status, as of diff(1)
@@ -75,7 +75,7 @@ def _run(options: argparse.Namespace) -> int:
 
 def compare_names(a: Sequence[str], b: Sequence[str], options: argparse.Namespace) -> Comparison:
     """Compares the files of two sets, with progress."""
-    from tfwire._interface.files import compare_files
+    from tfwire._interface.damage import compare_files
 
     progress = Progress(sum(map(_arguments.file_size, [*a, *b])))
     before, after = ([_arguments.input_file(name) for name in side] for side in (a, b))

@@ -103,7 +103,7 @@ class _SumOfFiles:
 def _count(options: argparse.Namespace) -> int:
     """Counts the records that verify; damage is reported on stderr."""
     from tfwire import verify_file
-    from tfwire._interface.files import total_lost
+    from tfwire._interface.damage import total_lost
 
     total = 0
 

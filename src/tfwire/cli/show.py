@@ -143,7 +143,7 @@ def _show_file(
             regions = reader.skipped
     hint = None
     if regions and not printer.shown and name != "-":
-        from tfwire._interface.files import damage_hint
+        from tfwire._interface.damage import damage_hint
 
         hint = damage_hint(name, options.compression)
     _arguments.complain_of_damage(options, name, regions, hint)

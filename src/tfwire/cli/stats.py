@@ -128,7 +128,8 @@ def _read(name: str, options: argparse.Namespace, found: _Found, progress: Progr
     """Adds the records of a file; returns the exit status."""
     from tfwire import TfwireWarning
     from tfwire._interface.contents import BatchReader
-    from tfwire._interface.files import damage_hint, make_options
+    from tfwire._interface.damage import damage_hint
+    from tfwire._interface.files import make_options
 
     before = found.survey.num_records
     options_of_file = make_options(options.compression, on_corrupt="skip", max_record_size=None)

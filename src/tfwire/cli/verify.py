@@ -16,7 +16,7 @@ from tfwire.cli._streams import Progress, colored
 
 if TYPE_CHECKING:
     from tfwire import FileReport, FlippedBit, Receipt, RepairReport
-    from tfwire._interface.files import LostRecords
+    from tfwire._interface.damage import LostRecords
     from tfwire.typing import ParallelMap
 
 _GAPS_IN_WORDS = 20
@@ -82,7 +82,7 @@ def _verified(
 ) -> Iterator[tuple[str, FileReport | Exception]]:
     """Every name, and the report of its file or why there is none."""
 
-    from tfwire._interface.files import verify_inputs
+    from tfwire._interface.damage import verify_inputs
 
     def verify(some: Sequence[str]) -> ParallelMap[Any, FileReport]:
         return verify_inputs(
@@ -140,7 +140,7 @@ def _report(report: FileReport, options: argparse.Namespace) -> None:
 
 def find_lost(report: FileReport | RepairReport, name: str) -> list[LostRecords]:
     """What a file has lost, by its name on the command line."""
-    from tfwire._interface.files import lost_records
+    from tfwire._interface.damage import lost_records
 
     on_disk = report.skipped and os.path.isfile(name)
     return lost_records(report, name if on_disk else None) if report.num_records else []
@@ -148,7 +148,7 @@ def find_lost(report: FileReport | RepairReport, name: str) -> list[LostRecords]
 
 def _records_in_index(report: FileReport) -> int | None:
     """How many records its index counts, of a file without damage that is not as long as then."""
-    from tfwire._interface.files import records_in_index
+    from tfwire._interface.damage import records_in_index
 
     if report.skipped or not os.path.isfile(report.path):
         return None
@@ -169,7 +169,7 @@ def print_lost(
         indent: Of the lines.
         most: Of so many regions at most.
     """
-    from tfwire._interface.files import total_lost
+    from tfwire._interface.damage import total_lost
 
     for gap in lost[:_GAPS_IN_WORDS]:
         print(f"{indent}{gap}")
@@ -196,7 +196,7 @@ def lost_json(
     report: FileReport | RepairReport, lost: list[LostRecords], most: int | None = None
 ) -> dict[str, Any]:
     """How many records a file has lost, and where, as fields of JSON."""
-    from tfwire._interface.files import total_lost
+    from tfwire._interface.damage import total_lost
 
     count, certainty = total_lost(report, lost)
     gaps = [gap.to_dict() for gap in lost[:most]]

@@ -11,7 +11,7 @@ from collections.abc import Callable
 from typing import Any, NamedTuple
 
 from tfwire import FileReport
-from tfwire._interface.files import verify_inputs
+from tfwire._interface.damage import verify_inputs
 from tfwire._interface.messages import plural
 from tfwire.view._dataset import FAULTS, DataSet, fault_text
 from tfwire.view._html import Html, element, facts, html_table, join, row_of_cells, shown_text

@@ -26,7 +26,8 @@ from tfwire import (
     read_records,
 )
 from tfwire._interface.contents import Cut, cut_message, measure
-from tfwire._interface.files import detected_compression, is_url
+from tfwire._interface.damage import detected_compression
+from tfwire._interface.files import is_url
 from tfwire._interface.messages import show_path
 from tfwire.view._budget import RECORD_LIMITS, Budget
 from tfwire.view._described import Described, described_in

@@ -10,7 +10,7 @@ from hypothesis import given, settings, strategies as st
 import tfwire as tfw
 from helpers.reading import write_anew
 from helpers.reference import flip, frame
-from tfwire._interface.files import lost_records, total_lost
+from tfwire._interface.damage import lost_records, total_lost
 
 COUNT = 400
 RECORDS = [random.Random(i).randbytes(50 + i * 37 % 30) for i in range(COUNT)]
