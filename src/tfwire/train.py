@@ -133,9 +133,9 @@ def _adopted(value: Any) -> Any:
 # ---- Text ---------------------------------------------------------------------------------------
 
 
-_ESCAPED = [chr(byte) if 32 <= byte < 127 else f"\\{byte:03o}" for byte in range(256)]
+_ESCAPED_BYTE = [chr(byte) if 32 <= byte < 127 else f"\\{byte:03o}" for byte in range(256)]
 for _byte, _letter in zip(b"\n\r\t\"'\\", "nrt\"'\\", strict=True):
-    _ESCAPED[_byte] = "\\" + _letter
+    _ESCAPED_BYTE[_byte] = "\\" + _letter
 
 
 def _map_text(native: Callable[[Any], str], name: str) -> Callable[[Any], str]:
@@ -150,7 +150,7 @@ def _map_text(native: Callable[[Any], str], name: str) -> Callable[[Any], str]:
                 strings += values
                 values[:] = [b""] * len(values)
         first, *rest = native(alone).split('value: ""') if strings else [native(alone)]
-        escaped = ("".join(map(_ESCAPED.__getitem__, string)) for string in strings)
+        escaped = ("".join(map(_ESCAPED_BYTE.__getitem__, string)) for string in strings)
         return first + "".join(
             f'value: "{text}"{after}' for text, after in zip(escaped, rest, strict=True)
         )

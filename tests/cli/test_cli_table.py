@@ -26,6 +26,7 @@ TEXTS = [
     "\U0001f600 \U0001f389",
     "한국어",
     "☺\ufe0f",
+    "\U0001f468\u200d\U0001f469\u200d\U0001f467",
     "z" + "\u0301" * 500,
 ]
 
@@ -129,6 +130,13 @@ def test_it_fits_the_width(columns, encoding):
     assert (shown == 12) == (after == [])
     if after:
         assert after[0].startswith(f"and {12 - shown} more feature"[: columns - 3])
+
+
+def test_an_empty_name_and_joined_emoji():
+    tfw.write_records("in", [{"": 1, "s": TEXTS[-2]}, b"no Example"])
+    found, _ = table("in")
+    assert ["(record)", '""', "s"] == found[0][1:]
+    assert ["—", "1", TEXTS[-2].replace("\u200d", "")] == found[2][1:]
 
 
 def test_what_does_not_fit_is_summed_up():

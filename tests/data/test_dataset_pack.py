@@ -303,6 +303,10 @@ def test_rows_come_before_the_error_of_their_source(path, tmp_path, elements, ba
         ({"lengths": {"x": 0}}, r"lengths\[x\] must be at least 1, found 0"),
         ({"lengths": {"x": 2**31}}, r"lengths\[x\] must be below 2\*\*31"),
         ({"lengths": {"x": 3}, "num_bins": 0}, "num_bins must be at least 1"),
+        (
+            {"lengths": {"x": 3}, "num_bins": 10**9},
+            r"num_bins times the lengths must be below 2\*\*31",
+        ),
         ({"lengths": {"x": 3}, "on_long": "cut"}, "on_long must be one of"),
         ({"lengths": {"x": 3}, "padding_values": {"y": 3}}, "padding_values must be of"),
         ({"lengths": {"x": 3}, "padding_values": [3]}, "padding_values must be scalars"),

@@ -235,6 +235,15 @@ def test_a_page_may_begin_at_a_number(numbers):
         assert number == file.page(file.find(number), 1).records[0].number
 
 
+def test_a_link_to_where_a_record_was_is_not_believed(numbers):
+    """The file may hold others since."""
+    offsets = tfw.RecordIndex.build(numbers).offsets
+    file = BrowsedFile(str(numbers))
+    assert 7 == file.page(RecordPosition(7, int(offsets[500])), 5).records[0].number
+    file.page(RecordPosition(7, int(offsets[990])), 50)
+    assert [8, 12, 999] == [file.record(n).features["n"][0] for n in (8, 12, 999)]
+
+
 @pytest.mark.filterwarnings("ignore::tfwire.TfwireWarning")
 def test_damage_has_a_row_in_its_place(numbers):
     offsets = tfw.RecordIndex.build(numbers).offsets

@@ -159,8 +159,9 @@ class Regrouping(Pipeline[Element]):
 
         Raises:
             TypeError: ``lengths`` is not a mapping of names to integers.
-            ValueError: A length or ``num_bins`` is below 1; there is no such feature, or it is not
-                one of sequences; on iteration: a sequence is longer than its row.
+            ValueError: A length or ``num_bins`` is below 1, or ``num_bins`` times their sum is not
+                below 2**31; there is no such feature, or it is not one of sequences; on iteration:
+                a sequence is longer than its row.
 
         Example:
             >>> texts = Dataset.from_generator(lambda: [{"ids": [1, 2, 3]}, {"ids": [4, 5]}])

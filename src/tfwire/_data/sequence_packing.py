@@ -125,7 +125,9 @@ def make_packing(lengths: Any, num_bins: Any, on_long: Any, padding_values: Any)
         padding = dict.fromkeys(found, padding_values)
     check_padding(None, padding)
     on_long = choice("on_long", on_long, ["raise", "split", "trim"])
-    return SequencePacking(found, _below_2_31("num_bins", num_bins), on_long, padding)
+    bins = _below_2_31("num_bins", num_bins)
+    _below_2_31("num_bins times the lengths", bins * sum(found.values()))
+    return SequencePacking(found, bins, on_long, padding)
 
 
 def _below_2_31(name: str, value: Any) -> int:

@@ -254,7 +254,7 @@ class _Printer:
         if decoded is None:
             return {table.OTHER: cells.cell_of_record(record, whole)}, 0
         self._chosen.keep_features(*decoded)
-        found = {
+        found: dict[Key, Any] = {
             (is_list, name): cells.cell_of(values[name], is_list, whole)
             for is_list, values in zip((False, True), decoded, strict=True)
             for name in (values if whole else nsmallest(_FEATURES_OF_RECORD, values))

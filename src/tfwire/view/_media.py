@@ -119,7 +119,7 @@ def readable_text(contents: bytes, most: int = _SHOWN_BYTES) -> str | None:
         if len(contents) <= most or error.start < most - 3:  # else a character that was cut
             return None
         text = contents[: error.start].decode()
-    controls = sum(not c.isprintable() and c not in "\t\r\n" for c in text)
+    controls = sum(not c.isprintable() and c not in "\t\r\n\u200d" for c in text)
     return text if controls * 8 <= len(text) else None
 
 

@@ -191,7 +191,7 @@ class BrowsedFile:
         self.load_count()
         if self.num_records is not None or not self.is_local or budget.is_late:
             return
-        if self.size is not None and self.size <= _QUICKLY_COUNTED:
+        if self.size is not None and self.size <= _QUICKLY_COUNTED and not self._is_compressed:
             with suppress(DataLossError):
                 self.num_records = len(RecordIndex.build(self.path, self.compression_type))
         if self.num_records is None:
@@ -234,9 +234,11 @@ class BrowsedFile:
                     place = place_after(record)
                     break
             else:
-                self.num_records = reader.position.record_index
+                if self._is_remembered(start):
+                    self.num_records = reader.position.record_index
                 return Page(found, None)
-        self._remember(place)
+        if self._is_remembered(start):
+            self._remember(place)
         at_end = self.num_records == place.record_index or place.offset == self.size
         return Page(found, None if at_end else place)
 
@@ -314,6 +316,11 @@ class BrowsedFile:
             for _, found, _, payload in reader.with_positions():
                 return bytes(payload) if found == number else None
         return None
+
+    def _is_remembered(self, place: RecordPosition) -> bool:
+        """Whether a place is known; that of a link may be one of what the file held before."""
+        with self._lock:
+            return self._places[bisect_right(self._places, place) - 1] == place
 
     def _remember(self, place: RecordPosition) -> None:
         with self._lock:

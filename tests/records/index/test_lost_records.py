@@ -118,6 +118,8 @@ def test_a_file_that_was_cut(whole, compressed):
 
 def test_zeros_at_the_end_are_no_records(whole):
     path, data, index = whole
+    report, lost = found_in(path, data + bytes(4000) + b"\x10" + bytes(999))  # a bit was flipped
+    assert ["zeros"] == [gap.certainty for gap in lost]
     report, lost = found_in(path, data + bytes(5000))
     assert ["zeros"] == [gap.certainty for gap in lost]
     assert "5,000 bytes after record 399 of the original are zeros" in str(lost[0])

@@ -19,7 +19,7 @@ from tfwire.cli._printing.terminal import (
 )
 from tfwire.cli._streams import colored
 
-Key = tuple[bool, str]
+Key = tuple[int, str]
 """Of a feature: whether it is a feature list, and its name."""
 
 _WIDEST = 60  # columns that a feature takes before others are left out or cut
@@ -27,7 +27,7 @@ _WIDEST_NAME = 24
 _NARROWEST = 18  # columns to which values are cut before a feature is left out
 _NARROWEST_NAME = 10
 _MOST_HIDDEN = 10_000  # names of features that are counted
-OTHER: Key = (False, "")
+OTHER: Key = (-1, "")
 """In place of a feature: a record that is not an Example."""
 
 
@@ -53,7 +53,7 @@ def title_of(key: Key) -> str:
     """The name of a feature as tables have it; that of a feature list ends in []."""
     if key == OTHER:
         return "(record)"
-    return terminal_text(show_key(key[1])) + "[]" * key[0]
+    return (terminal_text(show_key(key[1])) or '""') + "[]" * key[0]
 
 
 class Table:
@@ -146,7 +146,7 @@ class Table:
             width if is_number else min(width, _NARROWEST), min(columns_of(name), _NARROWEST_NAME)
         )
         width = max(width, min(columns_of(name), _WIDEST_NAME))
-        return _Column(name, form, width, least, is_number and not key[0])
+        return _Column(name, form, width, least, is_number and key[0] <= 0)
 
     def _note_hidden(self, keys: Mapping[Key, object]) -> None:
         columns = self._columns or {}

@@ -11,7 +11,8 @@ from typing import NamedTuple
 
 from tfwire._interface.messages import printable
 
-_VARIATIONS = str.maketrans("", "", "\ufe0e\ufe0f")  # terminals differ in how wide they make these
+# Variations and joiners: terminals differ in how wide they make these.
+_VARIATIONS = str.maketrans("", "", "\ufe0e\ufe0f\u200d")
 _NARROWEST_TERMINAL = 20
 
 
