@@ -18,7 +18,7 @@ from helpers.reading import Bytes, read_outcome
 from helpers.records.counted_zlib import CountedZlib
 from helpers.reference import file_of, flip, frame
 from tfwire._base import system
-from tfwire._records.files import inflate
+from tfwire._records.files import compression, inflate
 from tfwire._records.files.byte_sources import FileSource
 
 COMPRESS = {
@@ -210,8 +210,8 @@ def test_a_bomb_takes_little_memory(path):
 @pytest.mark.parametrize(("suffix", "given_name"), [(".gz", "GZIP"), (".zlib", "ZLIB")])
 def test_files_written_by_tensorflow_are_read(name, suffix, given_name):
     expected = list(tfw.read_records(GOLDEN / f"{name}.tfrecord"))
-    for compression in ("auto", given_name):
-        found = tfw.read_records(GOLDEN / f"{name}.tfrecord{suffix}", compression)
+    for kind in ("auto", given_name):
+        found = tfw.read_records(GOLDEN / f"{name}.tfrecord{suffix}", kind)
         assert expected == list(found)
 
 
@@ -225,6 +225,47 @@ def test_empty_files_and_headers_are_as_tensorflow_writes_them(path, name, suffi
     assert (GOLDEN / f"empty.tfrecord{suffix}").read_bytes() == path.read_bytes()
     tfw.write_records(path, RECORDS, options)
     assert path.read_bytes().startswith(bytes.fromhex(header))
+
+
+class ForeignDeflater:
+    """As zlib's on Windows (10) and macOS (19), which name their system in the header."""
+
+    def __init__(self, name, *parameters):
+        self._name, self._deflater, self._made = name, COMPRESSOBJ(*parameters), 0
+
+    def compress(self, data):
+        return self._named(self._deflater.compress(data))
+
+    def flush(self, *mode):
+        return self._named(self._deflater.flush(*mode))
+
+    def _named(self, piece):
+        found = bytearray(piece)
+        if 0 <= 9 - self._made < len(found):
+            found[9 - self._made] = self._name
+        self._made += len(found)
+        return bytes(found)
+
+
+COMPRESSOBJ = zlib.compressobj
+
+
+@pytest.mark.parametrize("name", [10, 19])
+def test_gzip_files_have_the_same_bytes_on_every_system(path, name, monkeypatch):
+    options = tfw.TFRecordOptions("GZIP", compression_level=6)
+    tfw.write_records(path, RECORDS, options)
+    expected = path.read_bytes()
+    compression._names_another_system.cache_clear()
+
+    def made(*parameters, wbits=0):
+        return ForeignDeflater(name, *(parameters or (1, zlib.DEFLATED, wbits)))
+
+    monkeypatch.setattr(zlib, "compressobj", made)
+    try:
+        tfw.write_records(path, RECORDS, options)
+    finally:
+        compression._names_another_system.cache_clear()
+    assert expected == path.read_bytes()
 
 
 def test_parameters_reach_zlib(tmp_path):

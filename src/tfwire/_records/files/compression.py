@@ -9,7 +9,7 @@ import re
 import zlib
 from collections.abc import Callable
 from dataclasses import dataclass
-from functools import partial
+from functools import cache, partial
 from importlib import import_module
 from typing import Any, Literal, NamedTuple, overload
 
@@ -333,12 +333,43 @@ def _deflater(options: Any, name: str, level: int | None) -> Any:
         _parameter(options, "compression_strategy", zlib.Z_DEFAULT_STRATEGY),
     )
     try:
-        return zlib.compressobj(*parameters)
+        deflater = zlib.compressobj(*parameters)
+        return _AsOfUnix(deflater) if name == "GZIP" and _names_another_system() else deflater
     except (ValueError, OverflowError):
         raise ValueError(
             "zlib does not know these parameters: level {}, method {}, window_bits {}, "
             "mem_level {}, strategy {}".format(*parameters)
         ) from None
+
+
+_PLACE_OF_SYSTEM, _UNIX = 9, b"\x03"  # in the header of a gzip member
+
+
+@cache
+def _names_another_system() -> bool:
+    """Whether zlib names another system than Unix in gzip headers, as on Windows and macOS."""
+    empty = zlib.compressobj(wbits=31).flush()
+    return empty[_PLACE_OF_SYSTEM : _PLACE_OF_SYSTEM + 1] != _UNIX
+
+
+class _AsOfUnix:
+    """A compressobj of a gzip member whose header names Unix: the same bytes on every system."""
+
+    def __init__(self, deflater: Any) -> None:
+        self._deflater = deflater
+        self._before = _PLACE_OF_SYSTEM
+
+    def compress(self, data: Any, /) -> bytes:
+        return self._renamed(self._deflater.compress(data))
+
+    def flush(self, mode: int = zlib.Z_FINISH, /) -> bytes:
+        return self._renamed(self._deflater.flush(mode))
+
+    def _renamed(self, piece: bytes) -> bytes:
+        before, self._before = self._before, self._before - len(piece)
+        if 0 <= before < len(piece):
+            return b"".join([piece[:before], _UNIX, piece[before + 1 :]])
+        return piece
 
 
 def _suits_isal(options: Any) -> bool:
