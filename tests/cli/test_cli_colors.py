@@ -1,7 +1,6 @@
 """Colors: on terminals only, and of the command's own words only."""
 
 import os
-import pty
 import re
 
 import pytest
@@ -24,6 +23,7 @@ def folder(tmp_path, monkeypatch):
 
 def shown(*words, **environment):
     """What a command prints on a terminal, on both streams."""
+    pty = pytest.importorskip("pty")
     ours, theirs = pty.openpty()
     with pytest.MonkeyPatch.context() as patch, open(theirs, "w") as terminal:
         for name, value in {**PLAIN, **environment}.items():

@@ -14,6 +14,7 @@ import tfwire as tfw
 from helpers.command import READING, RECORDS, tfwire_main, words_of
 from helpers.products import check_each, rotated
 from helpers.reference import frame
+from helpers.users import not_root
 from tfwire._base.text import printable
 
 NASTY = "\x1b[31m\x07\r\x9b\u202e\u2066\u200b\x7f\nz" + os.fsdecode(b"\xff")
@@ -109,7 +110,7 @@ def test_complaints_name_the_file(folder, name):
     check_each(check, READING.keys() - {"split"})  # whose output is refused first
 
 
-@pytest.mark.skipif(os.getuid() == 0, reason="this user may read everything")
+@not_root
 def test_a_file_that_may_not_be_read(path):
     os.chmod(path, 0)
     for command in READING.keys() - {"verify --json"}:
@@ -344,7 +345,7 @@ def test_the_demo_touches_no_other_files(folder):
     assert ["test.tfrecord"] == os.listdir()
 
 
-@pytest.mark.skipif(os.getuid() == 0, reason="this user may write everywhere")
+@not_root
 def test_a_folder_that_cannot_be_written_to(path, folder):
     (folder / "locked").mkdir(mode=0o555)
     for command in ("merge", "repair"):

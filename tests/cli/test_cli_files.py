@@ -5,7 +5,6 @@ import contextlib
 import gzip
 import json
 import os
-import pty
 import re
 import struct
 import subprocess
@@ -141,6 +140,7 @@ def test_verify_shows_progress_on_a_terminal_only(files, monkeypatch, capsys, co
     assert tfwire_command("verify", "plain", cwd=files).stderr == ""
     monkeypatch.setenv("COLUMNS", columns)
     monkeypatch.setattr("tfwire.cli._streams._INTERVAL", 0)
+    pty = pytest.importorskip("pty")
     ours, theirs = pty.openpty()
     with open(theirs, "w") as terminal, contextlib.redirect_stderr(terminal):
         assert 0 == main(["verify", str(files / "plain")])

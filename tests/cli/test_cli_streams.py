@@ -4,7 +4,6 @@ import contextlib
 import itertools
 import json
 import os
-import pty
 import signal
 import subprocess
 import sys
@@ -80,6 +79,7 @@ def test_a_closed_stdin_is_no_empty_file():
 
 
 def test_raw_records_do_not_reach_a_terminal(path, capsys):
+    pty = pytest.importorskip("pty")
     ours, theirs = pty.openpty()
     for words in (["cat"], ["head"], ["cat", "--follow"]):
         with open(theirs, "w", closefd=False) as terminal, contextlib.redirect_stdout(terminal):

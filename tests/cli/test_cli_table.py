@@ -1,14 +1,11 @@
 """tfwire head and cat on a terminal: the table, one record under the other; and plain rows."""
 
-import fcntl
 import json
 import os
-import pty
 import re
 import struct
 import subprocess
 import sys
-import termios
 import unicodedata
 from itertools import pairwise
 
@@ -183,6 +180,9 @@ def test_other_records():
 
 def on_terminal(*words, columns=60, **environment):
     """What the command prints in a process of its own, on a terminal of so many columns."""
+    fcntl = pytest.importorskip("fcntl")
+    termios = pytest.importorskip("termios")
+    pty = pytest.importorskip("pty")
     ours, theirs = pty.openpty()
     fcntl.ioctl(theirs, termios.TIOCSWINSZ, struct.pack("HHHH", 24, columns, 0, 0))
     environment.setdefault("COLUMNS", "")

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import os
+import sys
 import warnings
 import zlib
 from functools import cache
@@ -95,7 +96,7 @@ def open_files() -> set[tuple[str, str]]:
     opened since then, and is open still, is ``open_files() - before``; what others have closed in
     the meantime does not matter."""
     found = set()
-    for number in os.listdir("/proc/self/fd") if os.path.isdir("/proc/self/fd") else ():
+    for number in os.listdir("/proc/self/fd") if sys.platform == "linux" else ():
         with contextlib.suppress(FileNotFoundError):  # the listing's own
             found.add((number, os.readlink(f"/proc/self/fd/{number}")))
     return found

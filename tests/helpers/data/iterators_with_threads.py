@@ -13,7 +13,6 @@ import gc
 import io
 import os
 import random
-import resource
 import signal
 import sys
 import threading
@@ -216,6 +215,8 @@ def interrupt(tries, seed, folder, names):
     # Python loses an interrupt that arrives when a thread object is dropped, in the callback of the
     # WeakSet that has it. A set keeps all threads.
     threading._dangling = set(threading._dangling)
+    import resource  # which Windows lacks
+
     most = resource.getrlimit(resource.RLIMIT_NOFILE)[1]
     resource.setrlimit(resource.RLIMIT_NOFILE, (most, most))  # each try keeps a pipe open
     gc.freeze()  # what was imported is not looked at each time

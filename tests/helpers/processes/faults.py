@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import contextlib
 import errno
-import fcntl
 import os
 import random
 import sys
@@ -106,7 +105,7 @@ def inject(n, action, forever=False):
 
         return replaced
 
-    for module, names in ((os, CALLS), (system, SYSTEM_CALLS), (fcntl, ["flock"])):
+    for module, names in ((os, CALLS), (system, SYSTEM_CALLS), (system._flock, ["flock"])):
         for name in names:
             setattr(module, name, faulty(getattr(module, name)))
     return calls

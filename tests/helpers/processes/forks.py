@@ -8,10 +8,14 @@ import traceback
 import warnings
 from collections.abc import Callable
 
+import pytest
+
 
 def forked(work: Callable[[], object]) -> Callable[[], bool]:
     """Begins a forked process that calls a function; one that hangs is killed. Gives a function
     that waits for it, and says whether the result was true."""
+    if not hasattr(os, "fork"):
+        pytest.skip("Windows does not fork")
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", DeprecationWarning)  # of forks beside threads
         child = os.fork()

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import contextlib
 import gc
-import resource
+
+import pytest
 
 # Long ones, which are gathered, between short ones, which are packed.
 MIXED = [b"", b"short", bytes(20_000), b"x" * 300_000, b"", bytes(range(256)) * 70, b"end"]
@@ -24,6 +25,7 @@ def drop(writers):
 @contextlib.contextmanager
 def files_of_at_most(size):
     """Stands in for a full disk."""
+    resource = pytest.importorskip("resource")
     before = resource.getrlimit(resource.RLIMIT_FSIZE)
     resource.setrlimit(resource.RLIMIT_FSIZE, (size, before[1]))
     try:

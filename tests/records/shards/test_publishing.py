@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import contextlib
-import fcntl
 import json
 import os
 import random
@@ -29,6 +28,7 @@ from helpers.records.replacing import (
     records_in,
     write_set,
 )
+from helpers.users import only_root
 from tfwire._records.reading.publishing_markers import MARKER
 from tfwire.sharding import recover_shards
 
@@ -395,6 +395,7 @@ def test_a_set_that_is_being_published_is_waited_for(tmp_path):
     marker.write_bytes(b"")
     done = []
     with marker.open("rb") as file:
+        fcntl = pytest.importorskip("fcntl")
         fcntl.flock(file, fcntl.LOCK_EX)
         thread = threading.Thread(target=lambda: done.append(recover_shards(tmp_path)))
         thread.start()
@@ -429,7 +430,7 @@ def test_a_marker_cannot_name_files_elsewhere(tmp_path):
     assert b"precious" == victim.read_bytes()
 
 
-@pytest.mark.skipif(os.geteuid() != 0, reason="only root can give files away")
+@only_root
 def test_a_marker_of_another_user_is_not_obeyed(tmp_path):
     (tmp_path / MARKER).write_bytes(b"")
     os.chown(tmp_path / MARKER, 12345, 12345)

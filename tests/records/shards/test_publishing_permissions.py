@@ -24,6 +24,7 @@ from helpers.records.replacing import (
     write_set,
 )
 from helpers.reference import file_of
+from helpers.users import only_root
 
 
 @pytest.fixture
@@ -75,7 +76,7 @@ def test_shards_keep_the_permissions_of_those_they_replace(tmp_path, umask):
     assert {0o600} == {mode_of(path) for path in tmp_path.glob("*.tfwindex")}
 
 
-@pytest.mark.skipif(os.geteuid() != 0, reason="only root can give files away")
+@only_root
 @pytest.mark.parametrize("write", SINGLE)
 def test_a_file_that_is_replaced_keeps_its_owner(tmp_path, write):
     tfw.write_records(tmp_path / "records", NEW)

@@ -7,7 +7,6 @@ import errno
 import itertools
 import os
 import pickle
-import resource
 import signal
 import threading
 import tracemalloc
@@ -286,6 +285,7 @@ def test_a_pipe_or_device_is_not_replaced(tmp_path):
 @contextlib.contextmanager
 def few_files(spare):
     """Lets the process open so many more files."""
+    resource = pytest.importorskip("resource")
     soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
     lowest = os.open(os.devnull, os.O_RDONLY)  # the lowest number that is free
     os.close(lowest)

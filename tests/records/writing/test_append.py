@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import contextlib
 import errno
-import fcntl
 import gzip
 import itertools
 import mmap
@@ -175,6 +174,7 @@ def test_without_locks_the_size_of_the_file_tells_of_another_writer(path, monkey
     def unsupported(fd, operation):
         raise OSError(errno.ENOLCK, os.strerror(errno.ENOLCK))
 
+    fcntl = pytest.importorskip("fcntl")
     monkeypatch.setattr(fcntl, "flock", unsupported)
     tfw.write_records(path, OLD)
     first = tfw.TFRecordWriter(path, **kind)

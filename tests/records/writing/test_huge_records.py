@@ -5,7 +5,6 @@ from __future__ import annotations
 import gzip
 import io
 import os
-import resource
 import struct
 import sys
 import zlib
@@ -32,6 +31,7 @@ SIZES = [
 
 def peak():
     """The most memory that the process had, in bytes."""
+    resource = pytest.importorskip("resource")
     return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024
 
 
