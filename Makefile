@@ -10,7 +10,7 @@ RUN = $(VENV)/bin/python
 export PYTHONPATH = $(CURDIR)/src
 .PHONY: build dist docs
 
-bench bench-check build coverage dist docs lint neighbours oracle test: $(VENV)/.made
+bench bench-check build coverage dist docs lint neighbours oracle test wheels: $(VENV)/.made
 	$(NOX) --session $@
 check-% engine-%: $(VENV)/.made  # what else $(VENV)/bin/nox --list names
 	$(NOX) --session $@

@@ -344,6 +344,32 @@ def check_release(session: Session) -> None:
     session.run("python", "packaging/check_release.py", DIST)
 
 
+WHEELS = ROOT / "build" / "wheels"
+
+
+@command(needs=())
+def wheels(session: Session) -> None:
+    """The wheels of all platforms, made by zig from the sdist, and checked: build/wheels."""
+    programs = environment(session, "wheels")
+    shutil.rmtree(WHEELS, ignore_errors=True)
+    sdist = "-m", "build", "--sdist", "--no-isolation", "--outdir", WHEELS, "."
+    session.run(programs / "python", *sdist)
+    session.run(programs / "python", "packaging/make_wheels.py", *WHEELS.iterdir(), WHEELS)
+    session.run(programs / "twine", "check", "--strict", *WHEELS.iterdir())
+    session.run(programs / "abi3audit", "--strict", *WHEELS.glob("*.whl"))
+    session.run(programs / "python", "packaging/check_wheels.py", WHEELS)
+
+
+@command("nightly", needs=("wheels",))
+def check_wheels(session: Session) -> None:
+    """The wheels once more, which are the same to the byte, and tests over those that run here."""
+    python, again = environment(session, "wheels") / "python", ROOT / "build" / "wheels-again"
+    session.run(python, "packaging/make_wheels.py", *WHEELS.glob("*.tar.gz"), again)
+    for wheel in WHEELS.glob("*.whl"):
+        session.run("cmp", wheel, again / wheel.name)
+    session.run(python, "packaging/try_wheels.py", WHEELS)
+
+
 for name, tests in ("sail", "spark"), ("beam", "beam"), ("ray", "ray"), ("spark", "spark"):
 
     @command("engines", *["ci"] * (name == "sail"), name=f"engine-{name}")

@@ -26,6 +26,11 @@ Alpine: apk add gcc musl-dev python3-dev. macOS: xcode-select --install."""
 class BuildExt(build_ext):
     """Says what is needed where something is missing, and keeps flags of gcc from MSVC."""
 
+    def get_ext_filename(self, fullname):
+        name = super().get_ext_filename(fullname)
+        windows = sysconfig.get_platform().startswith("win")
+        return name.replace(".abi3.so", ".pyd") if windows else name  # made on Linux, too
+
     def build_extensions(self):
         if self.compiler.compiler_type == "msvc":
             for extension in self.extensions:
