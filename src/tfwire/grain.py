@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, TypeVar
 
 from tfwire import Dataset, Parser, TFRecordFiles
 from tfwire._interface.messages import integer
-from tfwire._interface.pipelines import NumberedParser, chosen_numbers, iterate, threaded
+from tfwire._interface.pipelines import Epochs, NumberedParser, chosen_numbers, iterate, threaded
 
 try:
     import grain
@@ -149,25 +149,47 @@ class TFRecordIterDataset(grain.IterDataset["Value"]):
         return f"TFRecordIterDataset({self._dataset!r})"
 
 
+class _LateEpochs(Epochs):
+    """Counts a pass with its first element: Grain makes iterators for their states alone, some in
+    threads, and the processes that it starts count from there."""
+
+    _begun: int | None = None
+
+    def begin(self) -> int:
+        self._begun = self.next()
+        return self._begun
+
+    def count(self) -> None:
+        if self._begun is not None:
+            self.set_next(self._begun + 1)
+
+    def set_next(self, epoch: int) -> None:
+        self._begun = None
+        super().set_next(epoch)
+
+
 class _Iterator(grain.DatasetIterator["Value"]):
     def __init__(self, dataset: Dataset[object]) -> None:
         super().__init__()
         self._stage = dataset._stage
-        self._elements = iterate(self._stage)
+        self._epochs = _LateEpochs(self._stage)
+        self._elements = iterate(self._stage, epochs=self._epochs)
         self._loaded: dict[str, object] | None = None  # the state, until an element is drawn
 
     def __next__(self) -> Value:
         self._loaded = None
+        self._epochs.count()
         return next(self._elements)
 
     def get_state(self) -> dict[str, object]:
         return self._elements.state_dict() if self._loaded is None else dict(self._loaded)
 
     def set_state(self, state: dict[str, object]) -> None:
-        elements = iterate(self._stage)  # new: the old ones may be at their end
+        epochs = _LateEpochs(self._stage)
+        elements = iterate(self._stage, epochs=epochs)  # new: the old ones may be at their end
         elements.load_state_dict(state)
         self._elements.close()
-        self._elements = elements
+        self._elements, self._epochs = elements, epochs
         self._loaded = dict(state)
 
     def close(self) -> None:

@@ -464,6 +464,7 @@ ELSEWHERE = {
     "batches with strings cannot be": (f"{TORCH}collated_batches.py", 'HINT = "batch_size=None"'),
     "tfwire repair {} {}": ("cli/test_cli_view_data.py", "tfwire repair .*"),
     "len needs the DataLoader's": (f"{TORCH}iterable.py", 'match="num_workers"'),
+    "use snapshot_every_n_steps=1": (f"{TORCH}resumed.py", "snapshot_every_n_steps=4"),
     'SequenceExamples need batches_as="arrow"': (f"{ENGINES}beam.py", "SequenceExamples need"),
     '{} need batches_as="arrow"': (f"{ENGINES}beam.py", '"tensors": True'),
     "declare an array": (f"{ENGINES}spark.py", "declare an array"),

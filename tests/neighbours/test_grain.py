@@ -1,5 +1,6 @@
 """TFRecordDataSource in Grain's own pipelines."""
 
+import json
 import pickle
 
 import grain
@@ -133,6 +134,33 @@ def test_processes_share_a_stream(files, workers):
     batches = TFRecordIterDataset(stream(files)).mp_prefetch(options)
     ids = np.concatenate([batch["id"] for batch in batches])
     assert list(range(COUNT)) == sorted(ids.tolist())
+
+
+@pytest.mark.parametrize("workers", [0, 2])
+def test_another_number_of_hosts_and_processes_goes_on(files, workers):
+    if not flags.FLAGS.is_parsed():
+        flags.FLAGS(["pytest"])  # worker processes ask for them
+
+    def make():
+        dataset = tfw.TFRecordDataset(files, indexed=True).shuffle(COUNT, seed=1)
+        return dataset.batch(16).parse_example(SPEC)
+
+    def hosts(make, count):
+        for i in range(count):
+            stream = TFRecordIterDataset(make().shard_source(count, i))
+            if workers:
+                options = grain.multiprocessing.MultiprocessingOptions(num_workers=workers)
+                stream = stream.mp_prefetch(options)
+            yield iter(stream)
+
+    given = []
+    before = list(hosts(make, 2))
+    for elements in before:
+        given += [i for _ in range(3) for i in next(elements)["id"].tolist()]
+    states = [json.loads(json.dumps(elements.get_state())) for elements in before]
+    for elements in hosts(lambda: make().resume(states), 3):
+        given += [i for batch in elements for i in batch["id"].tolist()]
+    assert list(range(COUNT)) == sorted(given)
 
 
 def test_a_stream_is_of_a_dataset(files):

@@ -3,15 +3,23 @@
 import json
 import os
 import shutil
+import warnings
 
 import pytest
 import torch
 from sample import COUNT, SPEC
 from test_torch_batches import plain
 from test_torch_blocks import stream
+from torchdata.stateful_dataloader import StatefulDataLoader
 
 import tfwire as tfw
-from tfwire.torch import TFRecordIterableDataset, TFRecordMapDataset, ThreadLoader, _drawing
+from tfwire.torch import (
+    TFRecordIterableDataset,
+    TFRecordMapDataset,
+    ThreadLoader,
+    _drawing,
+    collate,
+)
 
 
 class Rows(torch.utils.data.IterableDataset):
@@ -294,3 +302,81 @@ def test_a_batch_that_is_not_received_is_not_handed_over(files, monkeypatch):
     resumed = ThreadLoader(stream(files, size=9), None)
     resumed.load_state_dict(loader.state_dict())
     assert list(range(9, 18)) == next(iter(resumed))["id"].tolist()
+
+
+# ---- Another number of ranks and workers --------------------------------------------------------
+
+KINDS = {
+    "in order": lambda files: tfw.TFRecordDataset(files, indexed=True),
+    "shuffled": lambda files: tfw.TFRecordDataset(files, indexed=True).shuffle(COUNT, seed=1),
+    "by a buffer": lambda files: tfw.TFRecordDataset(files).shuffle(100, seed=1),
+}
+
+
+def quiet(test):
+    """With the warnings of loaders of several ranks ignored."""
+    for text in (
+        "ignore::tfwire.TfwireWarning",  # more shards than files
+        "ignore:This DataLoader will create 3 worker",
+        "ignore:'set_vital' is deprecated",  # called by torchdata
+    ):
+        test = pytest.mark.filterwarnings(text)(test)
+    return test
+
+
+def loaders(dataset, ranks, workers):
+    """Those of all ranks; workers None: a ThreadLoader."""
+    for rank in range(ranks):
+        share = TFRecordIterableDataset(dataset, rank=rank, world_size=ranks)
+        if workers is None:
+            yield ThreadLoader(share, None, num_threads=2)
+        else:
+            yield StatefulDataLoader(
+                share, batch_size=None, num_workers=workers, collate_fn=collate
+            )
+
+
+def take(all_loaders, steps, given):
+    """Takes batches of every loader, and returns their states."""
+    states = []
+    for loader in all_loaders:
+        batches = iter(loader)
+        for _ in range(steps):
+            if (batch := next(batches, None)) is not None:
+                given += batch["id"].tolist()
+        states.append(json.loads(json.dumps(loader.state_dict())))
+    return states
+
+
+@quiet
+@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize("counts", [[(2, 2), (3, 0), (1, 3)], [(1, 0), (2, None), (2, 1)]])
+def test_ranks_and_workers_of_another_number_go_on(files, kind, counts):
+    def make():
+        return KINDS[kind](files).batch(16).parse_example(SPEC)
+
+    given: list[int] = []
+    states = take(loaders(make(), *counts[0]), 3, given)
+    for count in counts[1:]:
+        states = take(loaders(make().resume(states), *count), 2, given)
+    rest = make().resume(states)
+    last = [TFRecordIterableDataset(rest, rank=rank, world_size=2) for rank in range(2)]
+    for _ in range(2):
+        found = [i for share in last for batch in share for i in batch["id"].tolist()]
+        assert list(range(COUNT)) == sorted(given + found)
+        given = []  # the next epoch is whole
+
+
+@quiet
+def test_a_state_between_snapshots_is_refused(files):
+    dataset = KINDS["shuffled"](files).batch(16)
+    loader = StatefulDataLoader(
+        TFRecordIterableDataset(dataset), batch_size=None, num_workers=1, snapshot_every_n_steps=4
+    )
+    batches = iter(loader)
+    next(batches)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        state = loader.state_dict()
+    with pytest.raises(ValueError, match="1 batches after a snapshot"):
+        dataset.resume([state])

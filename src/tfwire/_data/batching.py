@@ -24,10 +24,22 @@ from tfwire._data.prefetch import (
     draw,
     mapped,
     resumed,
+    split_place,
 )
 from tfwire._data.record_sources import Records
+from tfwire._data.resuming.positions import Left
+from tfwire._data.resuming.resumed import Resumed
 from tfwire._data.shuffle import Shuffle
-from tfwire._data.stages import Cursor, Derived, GatheringElements, MapCursor, Shard, Stage, Through
+from tfwire._data.stages import (
+    Cursor,
+    Derived,
+    GatheringElements,
+    MapCursor,
+    Shard,
+    Stage,
+    Through,
+)
+from tfwire._data.state_checks import COUNT, state_or
 from tfwire._data.structure import (
     as_shapes,
     batched_text,
@@ -155,7 +167,7 @@ class Parse(Derived):
             parse = parser.parse if self.axes else partial(_parse_element, parser)
             return mapped(self.source.open(epoch, at), parse, num_threads)
         records = self.source.source
-        if isinstance(records, Records) and records.cycle <= 1:
+        if isinstance(records, Records) and records.begin_whole:
             return records.of_epoch(epoch).open_parsed(
                 parser, self.source.count, self.source.drop_remainder, num_threads, at
             )
@@ -168,6 +180,16 @@ class Parse(Derived):
             if table is not None:
                 open_at = partial(self._open_fetched, table, open_at, epoch)
         return resumed(open_at, self.source.depth, at)
+
+    def below(self, left: Left, epoch: str) -> Left:
+        if not isinstance(self.source, Batch):
+            return Left(self.source, left.at, left.given)
+        at, given = split_place(left.at, self.source.depth)
+        records = self.source.source
+        if isinstance(records, Records) and records.begin_whole:
+            number, *position, given = state_or(at, [COUNT] * 4, [0, 0, 0, 0])
+            at = [number, *position, 0]
+        return Left(self.source, at, left.given + given)
 
     def _open_fetched(
         self, table: IndexedTable, careful: Callable[[Any], Cursor], epoch: str, at: Any
@@ -216,6 +238,8 @@ def _with_threads(stage: Stage, num_threads: int) -> Stage:
         return Zip(tuple(_with_threads(source, num_threads) for source in stage.sources))
     if isinstance(stage, Records):
         return stage.with_threads(num_threads)
+    if isinstance(stage, Resumed):
+        return stage.over(_with_threads(stage.whole, num_threads))
     if not isinstance(stage, Derived):
         return stage
     below = _with_threads(stage.source, num_threads)
@@ -233,6 +257,8 @@ def packing_batches(stage: Stage, bytes_as: BytesAs | None = None) -> Stage:
     if isinstance(stage, (Prefetch, Repeat, Shard, Skip, Take)):
         below = packing_batches(stage.source, bytes_as)
         return stage if below is stage.source else stage.over(below)
+    if isinstance(stage, Resumed):
+        return stage.over(packing_batches(stage.whole, bytes_as))
     if not isinstance(stage, Parse) or not isinstance(stage.source, Batch):
         return stage
     parser, *others = stage.arguments
@@ -370,6 +396,9 @@ class Batch(Derived):
 
     def origin(self, epoch: str, place: int) -> list[int]:
         return self.source.origin(epoch, place * self.count)
+
+    def below(self, left: Left, epoch: str) -> Left:
+        return Left(self.source, left.at, left.given * self.count)
 
     def _collate(self, elements: list[Any], size: int) -> Iterable[Any]:
         if isinstance(elements, StringTable):  # for a parser above stages that choose batches

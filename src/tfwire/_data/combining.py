@@ -5,7 +5,7 @@ from __future__ import annotations
 
 import copy
 import random
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from functools import partial
 from typing import Any
 
@@ -13,8 +13,10 @@ import numpy as np
 
 from tfwire._base.arguments import integer
 from tfwire._base.errors import copied
+from tfwire._data.indexed_records import Joined
 from tfwire._data.permutations import as_key, draws
 from tfwire._data.prefetch import Replayed, stage_elements
+from tfwire._data.resuming.positions import Left
 from tfwire._data.stages import (
     END,
     UNPLACED,
@@ -51,6 +53,17 @@ class Concatenate(_OfMany):
 
     def sharded(self, num_shards: int, index: int, rule: str) -> Stage:
         return Concatenate(tuple(s.sharded(num_shards, index, rule) for s in self.sources))
+
+    def left(self, passes: Sequence[Left], epoch: str) -> Stage:
+        found: list[list[Left]] = [[] for _ in self.sources]
+        for left in passes:
+            place = left.place(epoch)
+            begun, at = state_or(place, [range(len(found) + 1), None], (0, None))
+            for number in range(begun, len(found)):
+                source = left.stage.sources[number]
+                found[number].append(Left(source, at if number == begun else None))
+        parts = [each[0].stage.left(each, epoch) for each in found if each]
+        return Concatenate(tuple(parts) or (Joined([]),))
 
     def origin(self, epoch: str, place: int) -> list[int]:
         for number, source in enumerate(self.sources):

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any, TypeVar, overload
 
 import numpy as np
@@ -11,10 +11,11 @@ from tfwire._base.aliases import AnyFeature, ShardRule, Value
 from tfwire._base.arguments import boolean, check_type, integer
 from tfwire._data import batching, indexed_records, stages, take_skip_repeat
 from tfwire._data.combining import Cache, Concatenate, Enumerate, Unbatch
-from tfwire._data.iterator import Epochs
+from tfwire._data.iterator import Epochs, checked_copy
 from tfwire._data.per_element import PerElement
 from tfwire._data.pipeline import FOR_TORCH, Element, check_dataset
 from tfwire._data.prefetch import Prefetch
+from tfwire._data.resuming.resumed import iterator_states, resume_shards
 from tfwire._data.shuffle import Shuffle
 from tfwire._data.structure import MAX_PADDING, check_padding, check_shard
 from tfwire._examples.column_types import SparseTensor
@@ -374,6 +375,53 @@ class Transformations(PerElement[Element]):
         """
         Epochs(self._stage).set_next(integer("epoch", epoch, 0))
 
+    def resume(self: Self, states: Sequence[dict[str, object]]) -> Self:
+        """The same dataset, of which the next pass gives what is left of passes over its shards: to
+        go on with another number of hosts, workers or threads.
+
+        Every element that these passes have not given comes exactly once, in the shards of the
+        result together. The pass after it is a whole one, of the next epoch. With as many shards
+        as there were, each goes on as ``load_state_dict`` does, in the same order. With others,
+        records are divided, and those of ``batch`` come in other batches: of indexed records and
+        arrays contiguous parts of what is left, in its order, shuffled or not; of files those that
+        were not begun and what is left of the others, and what the buffers of shuffles held comes
+        first, and is shuffled again. After ``repeat``, ``interleave``, ``bucket``, ``pack``,
+        ``sample_from_datasets``, generators and ``cache``, only the same number goes on.
+
+        Args:
+            states: What ``state_dict`` of the iterators over all shards returned,
+                ``self.shard_source(n, i)`` for each i, in this order; in one epoch, but not
+                necessarily at the same step. Or the states of the loaders of all ranks, in which
+                these are: of torchdata's StatefulDataLoader, ThreadLoader, or Grain's iterators.
+
+        Returns:
+            A dataset to be sharded, with the same parameters in all processes. Its own states, of
+            all of its shards, can be resumed again, by the dataset without ``resume``.
+
+        Raises:
+            TypeError: ``states`` is not a list of states.
+            ValueError: They are not the states of all shards in one epoch: the message says which
+                is missing, of another pipeline or epoch, or there twice. On iteration: a state is
+                damaged, or the pipeline cannot be divided anew.
+
+        Example:
+            >>> dataset = Dataset.range(10).shuffle(10, seed=1)
+            >>> three = [iter(dataset.shard_source(3, i)) for i in range(3)]
+            >>> given = [int(next(elements)) for elements in three]
+            >>> rest = dataset.resume([elements.state_dict() for elements in three])
+            >>> for i in range(2):
+            ...     given += [int(x) for x in rest.shard_source(2, i)]
+            >>> sorted(given) == list(range(10))
+            True
+        """
+        if not isinstance(states, (list, tuple)):
+            raise TypeError(
+                f"states must be a list of the states of all shards, found {type(states).__name__}"
+            )
+        found = resume_shards(self._stage, _all_states(states), len(states))
+        Epochs(found).set_next(found.epoch)
+        return self._next(found, self._name)
+
     def prefetch(self: Self, buffer_size: int, name: str | None = None) -> Self:
         """The same elements, made ahead by a thread.
 
@@ -389,3 +437,17 @@ class Transformations(PerElement[Element]):
             raise ValueError(f"buffer_size must be at least 0, or -1 (AUTOTUNE), found {count}")
         count = _AUTO_PREFETCH if count == -1 else count
         return self._next(Prefetch(self._stage, count) if count else self._stage, "prefetch")
+
+
+def _all_states(saved: Sequence[Any]) -> list[dict[str, Any]]:
+    found = []
+    for number, part in enumerate(saved):
+        states = list(iterator_states(part))
+        if not states:
+            raise ValueError(f"states[{number}] holds no state of an iterator")
+        for state, more in states:
+            checked = checked_copy(state)
+            found.append({**checked, "given": checked["given"] + more})
+    if not found:
+        raise ValueError("states must be the states of all shards, found none")
+    return found

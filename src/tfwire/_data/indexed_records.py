@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 from abc import abstractmethod
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from copy import copy
 from itertools import islice
 from typing import Any
@@ -14,13 +14,14 @@ import numpy as np
 from tfwire._base.arguments import choice
 from tfwire._base.errors import DataLossError
 from tfwire._data.permutations import permuted
+from tfwire._data.resuming.positions import Left
 from tfwire._data.stages import Cursor, GatheringPieces, Stage
 from tfwire._data.state_checks import file_id, state_or
 from tfwire._records.files.urls import ObjectPath
 from tfwire._records.index.record_numbers import RecordNumbers
 
 Array = np.ndarray[Any, Any]
-_RULES = ("even", "drop", "pad")
+RULES = ("even", "drop", "pad")
 # Elements that are read at a time, and their bytes. More of objects, as the ranges of one read are
 # in flight together, and of compressed files, which are inflated between the records of a read.
 _SOME, _MANY = 1 << 12, 1 << 16
@@ -29,7 +30,7 @@ _SOME_BYTES, _MANY_BYTES = 1 << 23, 1 << 26
 
 def check_rule(rule: Any) -> None:
     """Raises ValueError for an unknown sharding rule."""
-    choice("rule", rule, _RULES)
+    choice("rule", rule, RULES)
 
 
 def share(count: int, num_shards: int, index: int, rule: str) -> range:
@@ -83,6 +84,14 @@ class ByNumber(Stage):
 
     def part(self, places: range) -> Stage:
         return Chosen(self, places)
+
+    def left(self, passes: Sequence[Left], epoch: str) -> Stage:
+        return Joined([left.stage.after(left.at, left.given) for left in passes])
+
+    def after(self, at: Any, given: int) -> ByNumber:
+        """The elements after some of those from a position on."""
+        first = state_or(at, range(self.length + 1), 0) + given
+        return Chosen(self, range(min(first, self.length), self.length))
 
 
 class IndexedRecords(ByNumber):
@@ -147,6 +156,70 @@ class Chosen(ByNumber):
         return f"{self._source.describe()}[{self._places}]"
 
 
+class Joined(ByNumber):
+    """The elements of several stages, one after the other.
+
+    Args:
+        parts: The stages; of the same files, if they are of files.
+    """
+
+    def __init__(self, parts: Sequence[ByNumber]) -> None:
+        self._parts = parts
+        self._ends = np.cumsum([part.length for part in parts], dtype=np.int64)
+        self.length = sum(part.length for part in parts)
+        if parts:
+            self.spec, self.files = parts[0].spec, parts[0].files
+            self.at_once = min(part.at_once for part in parts)
+
+    def _by_part(self, places: Array) -> Iterator[tuple[Array, ByNumber, Array]]:
+        """For each part, which of the places are of it, and these in the part."""
+        numbers = np.searchsorted(self._ends, places, side="right")
+        for number in np.unique(numbers).tolist():
+            part = self._parts[number]
+            slots = np.flatnonzero(numbers == number)
+            yield slots, part, places[slots] - (self._ends[number] - part.length)
+
+    def fetch(self, places: Array) -> list[Any]:
+        if self.files is not None:
+            records: list[Any] = self.files[self.record_numbers(places)]
+            return records
+        found: list[Any] = [None] * len(places)
+        for slots, part, inner in self._by_part(places):
+            for slot, element in zip(slots.tolist(), part.fetch(inner), strict=True):
+                found[slot] = element
+        return found
+
+    def record_numbers(self, places: Array) -> Array:
+        found = np.empty(len(places), np.int64)
+        for slots, part, inner in self._by_part(places):
+            found[slots] = part.record_numbers(inner)
+        return found
+
+    def origin(self, epoch: str, place: int) -> list[int]:
+        if place >= self.length:  # of an empty stage
+            return [place]
+        ((_, part, inner),) = self._by_part(np.array([place], np.int64))
+        return part.origin(epoch, int(inner[0]))
+
+
+class Picked(ByNumber):
+    """The elements at some places of another stage."""
+
+    def __init__(self, source: ByNumber, places: Array) -> None:
+        self._source, self._places = source, places
+        self.length = len(places)
+        self.spec, self.files, self.at_once = source.spec, source.files, source.at_once
+
+    def fetch(self, places: Array) -> list[Any]:
+        return self._source.fetch(self._places[places])
+
+    def record_numbers(self, places: Array) -> Array:
+        return self._source.record_numbers(self._places[places])
+
+    def origin(self, epoch: str, place: int) -> list[int]:
+        return self._source.origin(epoch, int(self._places[place]))
+
+
 class Permuted(ByNumber):
     """All elements of another stage in a random order."""
 
@@ -157,6 +230,9 @@ class Permuted(ByNumber):
         self.spec = source.spec
         self.at_once = source.at_once
         self.files = source.files
+
+    def origin(self, epoch: str, place: int) -> list[int]:
+        return [*self._source.origin(epoch, 0), place]
 
     def fetch(self, places: Array) -> list[Any]:
         return self._source.fetch(permuted(self._key, self.length, places))

@@ -13,8 +13,9 @@ from typing import Any, NamedTuple, TypeVar
 from tfwire._base.errors import copied, public
 from tfwire._base.iterator_threads import EXECUTING
 from tfwire._base.shared_iterator import SharedIterator, State
+from tfwire._data.resuming.positions import advanced
 from tfwire._data.stages import Cursor, Stage
-from tfwire._data.state_checks import COUNT, MISSING, check_state, plain
+from tfwire._data.state_checks import COUNT, check_state, plain
 
 _STATE_VERSION = 1
 # Where no user function can notice, elements are taken in pieces. A piece takes about a
@@ -311,18 +312,7 @@ class _Pieces(SharedIterator[Iterator[Any]]):
         return {"epoch": self._epoch, "at": plain(at), "given": given}
 
     def load(self, state: dict[str, Any]) -> None:
-        try:
-            state = plain(state)  # a copy: parts of it are kept
-        except RecursionError:
-            raise ValueError("the state is damaged: it is nested without end") from None
-        known = isinstance(state, dict) and state.keys() == _FORM.keys()
-        version = state["version"] if known else None
-        if type(version) is not int or version != _STATE_VERSION:
-            other = "another version" if known else type(state).__name__
-            raise ValueError(
-                f"state must be the state of an iterator of version {_STATE_VERSION}, found {other}"
-            )
-        check_state(state, _FORM)
+        state = checked_copy(state)
         if (found := self._description()) != state["pipeline"]:
             raise ValueError(
                 f"the state is of another pipeline: {state['pipeline']}, this one is {found}"
@@ -331,7 +321,8 @@ class _Pieces(SharedIterator[Iterator[Any]]):
 
     def _load(self, state: dict[str, Any]) -> None:
         with self.reopening():
-            cursor = _resumed(self._stage, state)
+            cursor = self._stage.open(str(state["epoch"]), state["at"])
+            cursor = advanced(cursor, state["given"])
         # Nothing can fail from here on, and nothing was changed before.
         self._piece.drop()
         self._raising.drop()
@@ -343,6 +334,28 @@ class _Pieces(SharedIterator[Iterator[Any]]):
         if old is not None:
             old.stop()
             old.close()
+
+
+def checked_copy(state: Any) -> dict[str, Any]:
+    """A copy of the state of an iterator, of the right form except for its position.
+
+    Raises:
+        ValueError: It is none.
+    """
+    try:
+        state = plain(state)
+    except RecursionError:
+        raise ValueError("the state is damaged: it is nested without end") from None
+    known = isinstance(state, dict) and state.keys() == _FORM.keys()
+    version = state["version"] if known else None
+    if type(version) is not int or version != _STATE_VERSION:
+        other = "another version" if known else type(state).__name__
+        raise ValueError(
+            f"state must be the state of an iterator of version {_STATE_VERSION}, found {other}"
+        )
+    check_state(state, _FORM)
+    found: dict[str, Any] = state
+    return found
 
 
 class _Position:
@@ -413,17 +426,3 @@ class _RefusingPiece(Iterator[Any]):
         if self._pieces.executing():
             raise ValueError(EXECUTING)
         raise StopIteration
-
-
-def _resumed(stage: Stage, state: dict[str, Any]) -> Cursor:
-    """A cursor at the position of a state."""
-    cursor = stage.open(str(state["epoch"]), state["at"])
-    given = state["given"]
-    try:
-        # Nothing is read yet if there are none.
-        if given and len(cursor.take(given)) < given:
-            raise ValueError(MISSING)
-    except BaseException:
-        cursor.close()
-        raise
-    return cursor

@@ -9,6 +9,7 @@ from typing import Any, NamedTuple
 
 from tfwire._base.errors import copied
 from tfwire._base.workers import Workers
+from tfwire._data.resuming.positions import advanced
 from tfwire._data.stages import (
     Cursor,
     Derived,
@@ -18,7 +19,7 @@ from tfwire._data.stages import (
     MapCursor,
     Stage,
 )
-from tfwire._data.state_checks import COUNT, MISSING, after, check_state, state_or
+from tfwire._data.state_checks import COUNT, after, check_state, state_or
 from tfwire._data.structure import joined_specs
 
 
@@ -242,18 +243,17 @@ def resumed(open_at: Callable[[Any], Cursor], depth: int, at: Any) -> Cursor:
         depth: That of the AheadCursor; another position is one of the source.
         at: The position.
     """
+    before, given = split_place(at, depth)
+    return advanced(open_at(before), given)
+
+
+def split_place(at: Any, depth: int) -> tuple[Any, int]:
+    """A position of an AheadCursor as one of the source and how many elements to drop there."""
     own = isinstance(at, dict) and at.keys() == {"depth", "before", "given"}
     if not own or at["depth"] != depth:
-        return open_at(at)
+        return at, 0
     check_state(at["given"], range(1, MOST_GIVEN))
-    cursor = open_at(at["before"])
-    try:
-        if len(cursor.take(at["given"])) < at["given"]:
-            raise ValueError(MISSING)
-    except BaseException:
-        cursor.close()
-        raise
-    return cursor
+    return at["before"], at["given"]
 
 
 # ---- Stages of generator functions ------------------------------------------------------------

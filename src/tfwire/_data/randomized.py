@@ -8,6 +8,7 @@ from typing import Any, NamedTuple
 from tfwire._base.arguments import integer
 from tfwire._data.combining import NumberingCursor
 from tfwire._data.permutations import as_key
+from tfwire._data.resuming.positions import Left
 from tfwire._data.stages import Cursor, Derived, Stage
 from tfwire._data.state_checks import COUNT, state_or
 
@@ -37,6 +38,10 @@ class Randomized(Derived):
     def open(self, epoch: str, at: Any = None) -> Cursor:
         given, below = state_or(at, [COUNT, object], (0, None))
         return NumberingCursor(self.source.open(epoch, below), partial(self._keyed, epoch), given)
+
+    def below(self, left: Left, epoch: str) -> Left:
+        _, below = state_or(left.at, [COUNT, object], (0, None))
+        return Left(self.source, below, left.given)
 
     def _keyed(self, epoch: str, place: int, element: Any) -> Keyed:
         origin = self.source.origin(epoch, place)

@@ -14,6 +14,7 @@ import numpy as np
 
 from tfwire._base.errors import DataLossError, warn
 from tfwire._data.permutations import as_key, permuted
+from tfwire._data.resuming.positions import Left
 from tfwire._data.stages import Cursor, GatheringElements, GatheringPieces, Stage
 from tfwire._data.state_checks import COUNT, MISSING, after, check_state, file_id, state_or
 from tfwire._parsing.parse_file import ParsingOptions, parse_from
@@ -42,6 +43,7 @@ class Records(Stage):
 
     spec = "string[]"
     _shares: tuple[tuple[int, int], ...] = ()  # which shard of the files this is, if any
+    _starts: Sequence[Sequence[int]] = ()  # where files begin, if not all do at their first record
     _num_threads = 1  # that read plain files, one after the other
 
     def __init__(
@@ -81,6 +83,15 @@ class Records(Stage):
         found._num_threads = num_threads
         return found
 
+    @property
+    def begin_whole(self) -> bool:
+        """True if files are read one after the other, each from its first record on."""
+        return self.cycle <= 1 and not self._starts
+
+    def start(self, number: int) -> list[int]:
+        """The place where a file begins, without its number."""
+        return [*self._starts[number], 0] if self._starts else [0, 0, 0]
+
     def of_epoch(self, epoch: str) -> Records:
         """The files of this shard in the order of an epoch."""
         if self.seed is None:
@@ -119,7 +130,7 @@ class Records(Stage):
 
     def records_ahead(self, **how: Any) -> RecordsAhead | None:
         """The threads that read ahead, for a pass that reads one file after the other."""
-        if self._num_threads <= 1:
+        if self._num_threads <= 1 or self._starts:  # the threads begin files at their beginning
             return None
         options = make_options(self.compression_type, **self.options)
         return RecordsAhead(options, self._num_threads, **how)
@@ -161,8 +172,39 @@ class Records(Stage):
         if self.seed is None:  # else they are shuffled first, all of them
             share.paths = self.paths[index::num_shards]
             share.cycle = max(1, min(self.cycle, len(share.paths)))
+            share._starts = self._starts[index::num_shards]
         share._shares = (*self._shares, (num_shards, index))
         return share
+
+    def left(self, passes: Sequence[Left], epoch: str) -> Stage:
+        """Files that were not begun, and the others from where they are read on."""
+        found = self.with_options(**self.options)
+        found.paths, starts = [], []
+        for left in passes:
+            files = left.stage.of_epoch(epoch)
+            for number, start in files._left(files.open(epoch, left.place(epoch))):
+                found.paths.append(files.paths[number])
+                starts.append(start)
+        found._starts = starts
+        found.seed, found.redraws = None, False
+        cycle = max(left.stage.cycle for left in passes)
+        found.cycle = max(1, min(cycle, len(starts)))
+        found._shares = ((-1, sum(record for record, _ in starts)),)  # other places than before
+        return found
+
+    def _left(self, cursor: Any) -> list[tuple[int, list[int]]]:
+        """The numbers of files that a cursor that was just opened has left, and where in them."""
+        try:
+            at = cursor.place()
+        finally:
+            cursor.close()
+        if self.cycle > 1:
+            places, following = [file for file in at["files"] if file is not None], at["next"]
+        else:
+            places, following = [at][: len(self.paths) - at[0]], at[0] + 1
+        found = [(number, position) for number, *position, _ in places]
+        later = range(following, len(self.paths))
+        return found + [(number, self.start(number)[:2]) for number in later]
 
     def origin(self, epoch: str, place: int) -> list[int]:
         return [*chain.from_iterable(self._shares), place]
@@ -254,13 +296,15 @@ class _FilesInTurn(GatheringPieces):
     def __init__(self, stage: Records, at: Any) -> None:
         self._stage = stage
         self._markers = Markers()
-        self._number, *place = state_or(at, stage.place_form(), [0, 0, 0, 0])
+        first = [0, *stage.start(0)] if stage.paths else [0, 0, 0, 0]
+        self._number, *place = state_or(at, stage.place_form(), first)
         self._ahead = stage.records_ahead()
         self._file = self._open(place)
 
-    def _open(self, place: Sequence[int] = (0, 0, 0)) -> _File | None:
+    def _open(self, place: Sequence[int] | None = None) -> _File | None:
         if self._number >= len(self._stage.paths):
             return None
+        place = self._stage.start(self._number) if place is None else place
         return _File(self._stage, self._markers, self._number, place, self._ahead)
 
     def piece(self, count: int) -> list[bytes] | None:
@@ -338,9 +382,9 @@ class _FileCycle(GatheringPieces):
         if self._next >= len(self._stage.paths):
             return None
         self._next += 1
-        return self._open(self._next - 1)
+        return self._open(self._next - 1, self._stage.start(self._next - 1))
 
-    def _open(self, number: int, place: Sequence[int] = (0, 0, 0)) -> _File:
+    def _open(self, number: int, place: Sequence[int]) -> _File:
         return _File(self._stage, self._markers, number, place)
 
     def piece(self, count: int) -> list[bytes] | None:

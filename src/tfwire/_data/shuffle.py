@@ -1,10 +1,10 @@
-"""The stage Shuffle: its buffer, and the state that is saved."""
+"""The stage Shuffle, and the state that is saved."""
 
 from __future__ import annotations
 
 import random
 from collections import deque
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
@@ -12,15 +12,25 @@ import numpy as np
 from tfwire._base.arguments import integer
 from tfwire._base.errors import copied
 from tfwire._base.native import call, ffi, lib
-from tfwire._data.indexed_records import ByNumber, Chosen, NumberedCursor, Permuted, share
+from tfwire._data.element_sources import Numbers
+from tfwire._data.indexed_records import (
+    ByNumber,
+    Chosen,
+    Joined,
+    NumberedCursor,
+    Permuted,
+    Picked,
+    share,
+)
 from tfwire._data.packed_records import NO_RECORDS, PackedRecords
 from tfwire._data.permutations import as_key, draws, randrange
 from tfwire._data.record_sources import Records
+from tfwire._data.resuming.from_buffers import ELEMENTS_PER_DRAW, check_buffer, left_of_streams
+from tfwire._data.resuming.positions import Left
 from tfwire._data.stages import UNPLACED, Cursor, Derived, GatheringPieces, Stage
-from tfwire._data.state_checks import COUNT, INT64, check_state, state_or
+from tfwire._data.state_checks import INT64, state_or
 
 Array = np.ndarray[Any, Any]
-_ELEMENTS_PER_DRAW = 4096  # a snapshot of the source is kept for each time
 
 
 class Shuffle(Derived):
@@ -110,20 +120,63 @@ class Shuffle(Derived):
         return found
 
     def open(self, epoch: str, at: Any = None) -> Cursor:
-        seed, at = state_or(at, [INT64, object], (self.seed, None))
+        seed, at = self._seed_of(at)
         if self.arguments[1] is None:
             self.seed = seed  # so that later epochs are those of the process that saved the state
-        key = as_key(seed, epoch) if self.reshuffle else as_key(seed)
+        key = self._key(seed, epoch)
         source = self.source
         if self.is_by_number:
-            assert isinstance(source, ByNumber)
-            ordered: ByNumber = Permuted(source, key)
-            for places in self._parts:
-                ordered = Chosen(ordered, places)
+            ordered = self._ordered(key)
             ordered = ordered.packing() if self._packs else ordered
             return _OrderCursor(ordered, seed, state_or(at, range(ordered.length + 1), 0))
         packed = self._packs and isinstance(source, Records) and source.begins_short()
         return (_PackedCursor if packed else _BufferCursor)(self, seed, key, epoch, at)
+
+    def _seed_of(self, at: Any) -> tuple[int, Any]:
+        """The parts of a position: the seed, and the position in its order."""
+        seed, at = state_or(at, [INT64, object], (self.seed, None))
+        return seed, at
+
+    def _key(self, seed: int, epoch: str) -> int:
+        return as_key(seed, epoch) if self.reshuffle else as_key(seed)
+
+    def _ordered(self, key: int) -> ByNumber:
+        """The elements in the order of a key, if it is one of their numbers."""
+        assert isinstance(self.source, ByNumber)
+        ordered: ByNumber = Permuted(self.source, key)
+        for places in self._parts:
+            ordered = Chosen(ordered, places)
+        return ordered
+
+    def left(self, passes: Sequence[Left], epoch: str) -> Stage:
+        """What a buffer held comes first, and all is shuffled again; an order of numbers stays."""
+        stages = [left.stage for left in passes]
+        if not isinstance(self.source, ByNumber):
+            return self.over(left_of_streams(passes, epoch))
+        parts = [part for left in passes for part in left.stage._numbered_left(left, epoch)]
+        found = Joined(parts)
+        return found if all(stage.is_by_number for stage in stages) else self.over(found)
+
+    def _numbered_left(self, left: Left, epoch: str) -> list[ByNumber]:
+        source = self.source
+        assert isinstance(source, ByNumber)
+        if self.is_by_number:
+            seed, at = self._seed_of(left.at)
+            return [self._ordered(self._key(seed, epoch)).after(at, left.given)]
+        # The same order of places instead of elements, so that nothing is read.
+        places = self.over(Numbers(range(source.length), ""))
+        at = places.checked(left._replace(stage=places).place(epoch))
+        if at is None:
+            return [source]
+        held = np.array([*at["next"], *at["held"]], np.int64)
+        return [Picked(source, np.sort(held)), source.after(at["pulled"], 0)]
+
+    def checked(self, at: Any) -> Any:
+        """The position in the order of a buffer, with sensible numbers; None: the beginning."""
+        _, at = self._seed_of(at)
+        if at is not None:
+            check_buffer(at, self.buffer_size)
+        return at
 
 
 class _OrderCursor(NumberedCursor):
@@ -153,7 +206,7 @@ class _BufferCursor(GatheringPieces):
         self._seed = seed
         self._key = key
         # Elements drawn ahead are kept in addition to those in the buffer.
-        ahead = min(_ELEMENTS_PER_DRAW, stage.buffer_size // 4) if stage.source.quiet else 1
+        ahead = min(ELEMENTS_PER_DRAW, stage.buffer_size // 4) if stage.source.quiet else 1
         self._at_once = max(1, ahead)
         self._buffer = Buffer(stage.buffer_size, self._none)
         self._next = self._buffer.held()  # elements to give next
@@ -243,13 +296,13 @@ class _BufferCursor(GatheringPieces):
 
     def _pull(self, count: int) -> Numbered:
         """The next elements of the source."""
-        last, _, unknown = self._places[-1] if self._places else (-_ELEMENTS_PER_DRAW, None, None)
-        if unknown is not None or self._pulled - last >= _ELEMENTS_PER_DRAW:
+        last, _, unknown = self._places[-1] if self._places else (-ELEMENTS_PER_DRAW, None, None)
+        if unknown is not None or self._pulled - last >= ELEMENTS_PER_DRAW:
             place, error = self._place_of_source()
             if error is None or unknown is None:
                 self._places.append((self._pulled, place, error))
             self._forget_places()
-        elements = self._array(self._source.take(min(count, _ELEMENTS_PER_DRAW)))
+        elements = self._array(self._source.take(min(count, ELEMENTS_PER_DRAW)))
         first, self._pulled = self._pulled, self._pulled + len(elements)
         return Numbered(elements, np.arange(first, self._pulled, dtype=np.int64))
 
@@ -283,29 +336,21 @@ class _BufferCursor(GatheringPieces):
                 "drawn": self._drawn,
                 "pulled": self._pulled,
                 "place": [number, place],
+                **self._source_key(),
             },
         ]
 
-    def _check(self, at: Any) -> None:
-        counts = {"drawn": COUNT, "pulled": COUNT, "place": [COUNT, object]}
-        check_state(at, {"next": {COUNT}, "held": {COUNT}, **counts})
-        numbers = {*at["next"], *at["held"]}
-        check_state([*numbers], {range(at["place"][0], at["pulled"])})
-        if len(numbers) < len(at["next"]) + len(at["held"]):
-            raise ValueError("the state is damaged: an element is held twice")
-        # What was pulled last stays in the buffer until the source ends.
-        size, last = len(at["held"]), max(at["held"], default=at["pulled"] - 1)
-        pulled = at["drawn"] + size
-        if (pulled, last) != (at["pulled"], pulled - 1) or size > self._stage.buffer_size:
-            raise ValueError("the state is damaged: its counts disagree")
-        # No element stays as long as that in a buffer, with a probability of 1 - exp(-200).
-        most = 200 * (self._stage.buffer_size + 2 * _ELEMENTS_PER_DRAW)
-        if at["pulled"] - at["place"][0] > most:
-            raise ValueError("the state is damaged: it asks for too many elements")
+    def _source_key(self) -> dict[str, Any]:
+        """The position of the source, where it is known: for other shards, which need not read the
+        elements before it again."""
+        place, unknown = self._place_of_source()
+        return {} if unknown is not None else {"source": place}
 
     def _restore(self, epoch: str, at: Any) -> None:
-        self._check(at)
+        check_buffer(at, self._stage.buffer_size)
         self._drawn, self._pulled = at["drawn"], at["pulled"]
+        if "source" in at:
+            self._open(epoch, at["source"]).close()  # checks it
         number, place = at["place"]
         self._source = self._open(epoch, place)
         self._places.append((number, place, None))
@@ -314,7 +359,7 @@ class _BufferCursor(GatheringPieces):
         wanted = numbers[slots]
         elements = np.zeros((len(numbers), *self._none.shape[1:]), self._none.dtype)
         while number < self._pulled:
-            piece = self._array(self._source.take(min(self._pulled - number, _ELEMENTS_PER_DRAW)))
+            piece = self._array(self._source.take(min(self._pulled - number, ELEMENTS_PER_DRAW)))
             if not len(piece):
                 raise ValueError("elements that a shuffle had drawn are missing")
             first, last = np.searchsorted(wanted, [number, number + len(piece)])

@@ -9,15 +9,15 @@ taken after the last element that it gave.
 from __future__ import annotations
 
 from abc import abstractmethod
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from itertools import islice
 from operator import length_hint
 from typing import Any
 
 from tfwire._base.errors import copied
+from tfwire._data.resuming.positions import ELEMENTS_PER_SKIP, Left
 from tfwire._data.structure import check_shard
 
-ELEMENTS_PER_SKIP = 256  # elements skipped at a time
 UNPLACED = "the position is not known: an error came in the middle of some elements"
 END = "end"  # the position of a cursor that has ended
 
@@ -145,6 +145,17 @@ class Stage:
         them. None: they cannot be found without reading others."""
         return None
 
+    def left(self, passes: Sequence[Left], epoch: str) -> Stage:
+        """What is left of passes over shards, of which this is one, to be sharded anew.
+
+        Raises:
+            ValueError: It is not known without another pass, or a position is damaged.
+        """
+        raise ValueError(
+            f"what is left of {self.describe()} cannot be divided among another number of shards: "
+            f"go on with {len(passes)}, or from the end of an epoch"
+        )
+
     def origin(self, epoch: str, place: int) -> list[int]:
         """Numbers that say which element is at this place of a pass, here and in every shard that
         has it. Where elements are not known by their places, such as those of files without an
@@ -182,6 +193,17 @@ class Derived(Stage):
 
     def sharded(self, num_shards: int, index: int, rule: str) -> Stage:
         return self.over(self.source.sharded(num_shards, index, rule))
+
+    def below(self, left: Left, epoch: str) -> Left | None:
+        """What is left of the source, of which the elements that are left are made, if it is
+        known."""
+        return Left(self.source, left.at, left.given) if self.one_to_one else None
+
+    def left(self, passes: Sequence[Left], epoch: str) -> Stage:
+        sources = [left.stage.below(left, epoch) for left in passes]
+        if None in sources:
+            return super().left(passes, epoch)
+        return self.over(sources[0].stage.left(sources, epoch))
 
     def origin(self, epoch: str, place: int) -> list[int]:
         origin_of = self.source.origin if self.one_to_one else super().origin
@@ -354,6 +376,9 @@ class Filter(Derived):
         super().__init__(source, predicate)
         self.length, self.endless = None, False
         self.quiet = False
+
+    def below(self, left: Left, epoch: str) -> Left:
+        return Left(self.source, left.place(epoch))
 
     def open(self, epoch: str, at: Any = None) -> Cursor:
         return _FilterCursor(self.source.open(epoch, at), self.arguments[0])

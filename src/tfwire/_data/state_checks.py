@@ -14,6 +14,7 @@ from tfwire._base.text import show_path
 
 COUNT = range(2**63)
 INT64 = range(-(2**63), 2**63)
+RESUMED = "resumed"  # a key of positions of Resumed only
 MISSING = "the elements before the position of the state are missing"
 
 
@@ -30,6 +31,11 @@ def check_state(state: Any, form: Any) -> None:
         ValueError: It does not.
     """
     if not _fits(state, form):
+        if isinstance(state, dict) and RESUMED in state:
+            raise ValueError(
+                "the state is of a pass that went on from states of other shards: go on by "
+                "Dataset.resume, with the states of all its shards"
+            )
         raise ValueError(f"the state is damaged: unexpected {type(state).__name__} in it")
     if isinstance(form, dict):
         for key in form:

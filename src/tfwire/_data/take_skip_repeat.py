@@ -6,8 +6,8 @@ from collections.abc import Iterable
 from typing import Any
 
 from tfwire._base.arguments import integer
+from tfwire._data.resuming.positions import ELEMENTS_PER_SKIP
 from tfwire._data.stages import (
-    ELEMENTS_PER_SKIP,
     END,
     ChosenByPlace,
     Cursor,

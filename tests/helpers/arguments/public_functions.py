@@ -127,6 +127,7 @@ FUNCTIONS = {
     "prefetch": (method(numbers, "prefetch"), {"buffer_size": 2}),
     "range": (lambda args: tfw.Dataset.range(args), {"args": 2}),
     "repeat": (method(numbers, "repeat"), {"count": 2}),
+    "resume": (method(numbers, "resume"), {"states": [iter(numbers()).state_dict()]}),
     "set_epoch": (method(numbers, "set_epoch"), {"epoch": 2}),
     "shard": (method(numbers, "shard"), {"num_shards": 2, "index": 0}),
     "shard_source": (

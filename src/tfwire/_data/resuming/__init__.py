@@ -1,0 +1,1 @@
+"""Where passes stand, and what is left of them for other shards."""
