@@ -100,14 +100,14 @@ class Outcome(NamedTuple):
         num_skipped: Number of regions of the files skipped up to the end of these batches.
         error: The error after these batches, or None.
         last: True if no batch comes after these.
-        begin: Where their first record begins.
+        begin: Where their first record begins: a FilePlace, or a ``tfw_chunk_info *`` that has it.
     """
 
     batches: Iterator[Any]
     num_skipped: int
     error: BaseException | None = None
     last: bool = False
-    begin: FilePlace = BEGINNING
+    begin: Any = BEGINNING
 
 
 class LeftOut:
@@ -288,10 +288,11 @@ class FileChunks:
     # ---- Chunks --------------------------------------------------------------------------------
 
     def _outcome(self, chunk: Chunk) -> Outcome:
-        self._reach(chunk.info.end.file)
+        info = chunk.info
+        self._reach(info.end.file)
         if self._assembler is not None:
             return self._assembled(self._assembler, chunk)
-        count, size = chunk.num_records, self._options.batch_size
+        count, size = int(info.records), self._options.batch_size
         if self._options.drop_remainder:
             count -= count % size
         batches: Iterator[Any] = iter(())
@@ -299,9 +300,9 @@ class FileChunks:
             batches = self._parser._batches_of(chunk, count, size, self._path)
         if type(batches) is not objects.Batches:
             batches = self._drawn(batches)
-        outcome = Outcome(batches, self._reader.num_skipped, begin=chunk.begin)
-        # After the rest nothing comes.
-        return outcome._replace(error=self._error, last=True) if self._wants_rest else outcome
+        last = self._wants_rest  # after which nothing comes
+        error = self._error if last else None
+        return Outcome(batches, self._reader.num_skipped, error, last, info)
 
     def _assembled(self, assembler: Assembler, chunk: Chunk) -> Outcome:
         """As ``_outcome``, of columns that must fit each other."""

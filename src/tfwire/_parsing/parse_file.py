@@ -13,7 +13,7 @@ from tfwire._base.system import process
 from tfwire._parsing.failure import warn_of
 from tfwire._parsing.file_chunks import FileChunks, Parsing, ParsingOptions as ParsingOptions
 from tfwire._records.reading.damage import RecordPosition, SkippedRegions
-from tfwire._records.reading.pipeline import FilePlace
+from tfwire._records.reading.pipeline import FilePlace, place_of
 from tfwire._records.reading.receipts import Receipt
 
 Batch = TypeVar("Batch")
@@ -40,7 +40,7 @@ class FileBatches(SharedIterator[Batch]):
         self._num_skipped = 0
         self._last = False
         # Where the records of self._batches begin, and how many of these were given.
-        self._begin = FilePlace(0, start)
+        self._begin: Any = FilePlace(0, start)
         self._given = 0
 
     @property
@@ -114,9 +114,12 @@ class FileBatches(SharedIterator[Batch]):
     def place(self) -> tuple[int, RecordPosition, int]:
         # For datasets: the number of a file, a position in it, and how many batches of the records
         # from there on were given. Only where no record is left out because it does not fit.
+        begin, given = self._begin, self._given
+        if not isinstance(begin, FilePlace):
+            begin = place_of(begin.begin)
         if self._num_at_hand:
-            return (*self._begin, self._num_at_hand - length_hint(self._at_hand))
-        return (*self._begin, self._given)
+            given = self._num_at_hand - length_hint(self._at_hand)
+        return (*begin, given)
 
     def close(self) -> None:
         """Ends the iteration, stops its threads and closes the current file.
