@@ -10,7 +10,7 @@ import pytest
 import tfwire.compat as tf
 from helpers.command import tfwire_command, tfwire_main
 from helpers.paths import DOCS, TESTS
-from tfwire.cli._tensorflow_uses import find_uses
+from tfwire.cli._porting.uses import find_uses
 from tfwire.compat._errors import INSTEAD
 
 pytestmark = [pytest.mark.outside_c, pytest.mark.usefixtures("folder")]
@@ -53,6 +53,28 @@ def port(text, name="a.py", *options):
 def uses_of(text):
     """What a program uses: names, and whether they run."""
     return {use.name: not use.fault for use in find_uses(ast.parse(text))[1]}
+
+
+def test_what_is_not_followed_is_counted():
+    """Attributes, items, results of functions, and what is found by a name that is made."""
+    text = """
+import importlib
+import tensorflow as tf
+def read(path):
+    return tf.data.TFRecordDataset(path)
+class Reader:
+    def __init__(self, name):
+        self.data = tf.data.TFRecordDataset("x")
+        self.read = getattr(tf.io, name)
+        self.number = int("1")
+all_of_it = importlib.import_module("tensorflow.io")
+x = getattr(Reader("x"), "number")
+found["x"], y = tf.constant(1), 2
+"""
+    assert [5, 8, 9, 11, 13] == find_uses(ast.parse(text))[2]
+    done = port(text, "a.py", "--all")
+    assert "a.py:5: what becomes of this is not followed\n" in done.stdout
+    assert done.stdout.endswith("; what becomes of them at 5 lines is not followed\n")
 
 
 def faults_of(text):
@@ -115,11 +137,12 @@ def test_the_five_tutorials_run():
     done = port(text.replace("import tfwire.compat as tf", "import tensorflow as tf"))
     assert re.fullmatch(
         r"a\.py:\d+: change import tensorflow as tf  ->  import tfwire\.compat as tf\n"
-        r"a\.py: runs with 1 import changed \(1\d\d uses of TensorFlow\)\n",
+        r"a\.py: runs with 1 import changed \(1\d\d uses of TensorFlow\); "
+        r"what becomes of them at \d lines is not followed\n",
         done.stdout,
     )
     assert 0 == done.returncode
-    _, uses = find_uses(ast.parse(text.replace("tfwire.compat as", "tensorflow as")))
+    _, uses, _ = find_uses(ast.parse(text.replace("tfwire.compat as", "tensorflow as")))
     check_against_compat(uses)
 
 
@@ -144,7 +167,7 @@ def named_in(title):
 def test_the_tables_of_porting(title, runs):
     names = named_in(title)
     assert len(names) > 15
-    _, uses = find_uses(ast.parse("\n".join(["import tensorflow as tf", *names])))
+    _, uses, _ = find_uses(ast.parse("\n".join(["import tensorflow as tf", *names])))
     assert names == sorted(use.name for use in uses)
     assert {not runs} == {bool(use.fault) for use in uses}
     check_against_compat(uses)
@@ -155,7 +178,7 @@ def test_every_hint_is_given():
     names = [name for name in INSTEAD if name[0].islower() or name.split(".")[0] in vars(tf)]
     names = [name.replace("*", "nonsense") for name in names]
     text = "\n".join(["import tensorflow as tf", *(f"tf.{name}" for name in names)])
-    _, uses = find_uses(ast.parse(text))
+    _, uses, _ = find_uses(ast.parse(text))
     assert len(names) == len(uses) > 130
     assert all(use.fault.startswith("instead: ") for use in uses)
     check_against_compat(uses)
@@ -163,7 +186,7 @@ def test_every_hint_is_given():
 
 def test_what_compat_has_runs():
     names = [name for name in tf.__all__ if name not in ("Any", "Callable")]
-    _, uses = find_uses(
+    _, uses, _ = find_uses(
         ast.parse("\n".join(["import tensorflow as tf", *(f"tf.{n}" for n in names)]))
     )
     assert [] == [use for use in uses if use.fault]
@@ -201,7 +224,7 @@ def test_what_compat_has_runs():
     ],
 )
 def test_imports_and_what_to_write(old, new):
-    imports, uses = find_uses(ast.parse(old))
+    imports, uses, _ = find_uses(ast.parse(old))
     assert [(1, old, new)] == [tuple(each) for each in imports]
     assert [] == [use for use in uses if use.fault]
     names = {}
@@ -227,13 +250,13 @@ def test_imports_and_what_to_write(old, new):
     ],
 )
 def test_imports_of_what_is_not_there(text, name, fault):
-    imports, (use,) = find_uses(ast.parse(text))
+    imports, (use,), _ = find_uses(ast.parse(text))
     assert ([], name) == (imports, use.name)
     assert fault in use.fault
 
 
 def test_an_import_keeps_what_is_there():
-    imports, _ = find_uses(ast.parse("from tensorflow import data, keras, io"))
+    imports, _, _ = find_uses(ast.parse("from tensorflow import data, keras, io"))
     assert "from tfwire.compat import data, io" == imports[0].new
 
 

@@ -19,7 +19,7 @@ from tfwire.cli import _arguments
 from tfwire.cli._streams import colored
 
 if TYPE_CHECKING:
-    from tfwire.cli._tensorflow_uses import Import, Use
+    from tfwire.cli._porting.uses import Import, Use
 
 _PROGRAM_ENDINGS = (".py", ".ipynb")
 # Lines of a notebook that are no Python: %time f(), files = !ls, name?
@@ -45,7 +45,9 @@ def add_port(parser: argparse.ArgumentParser) -> None:
         metavar="FILE",
         help="a Python program or a notebook, a folder of them, - for stdin",
     )
-    parser.add_argument("--all", action="store_true", help="list what runs, too")
+    parser.add_argument(
+        "--all", action="store_true", help="list what runs and what is not followed, too"
+    )
     _arguments.add_shared(parser, "--json", help="print JSON, a line for each program")
     parser.epilog = (
         "Names are followed from the imports of TensorFlow through attributes, assignments and the "
@@ -87,12 +89,12 @@ def _programs(name: str) -> Iterator[str]:
 
 def _report(path: str, options: argparse.Namespace) -> int:
     """Prints what a program needs; returns an exit status."""
-    from tfwire.cli._tensorflow_uses import find_uses
+    from tfwire.cli._porting.uses import find_uses
 
     shown = "standard input" if path == "-" else show_path(path)
     try:
         program = _read(path)
-        imports, uses = find_uses(_parsed(program))
+        imports, uses, lost = find_uses(_parsed(program))
     except _Trouble as error:
         _arguments.print_error("port", f"{shown}{error}")
         return 2
@@ -100,9 +102,9 @@ def _report(path: str, options: argparse.Namespace) -> int:
         _arguments.print_error("port", f"{shown}: expressions are nested too deeply")
         return 2
     if options.json:
-        _print_json(path, program, imports, uses)
+        _print_json(path, program, imports, uses, lost)
     else:
-        _print_text(shown, program, imports, uses, options.all)
+        _print_text(shown, program, imports, uses, lost, options.all)
     return int(any(use.fault for use in uses))
 
 
@@ -178,7 +180,12 @@ def _place(program: _Source, line: int) -> str:
 
 # ---- Printing ------------------------------------------------------------------------------------
 def _print_text(
-    shown: str, program: _Source, imports: list[Import], uses: list[Use], everything: bool
+    shown: str,
+    program: _Source,
+    imports: list[Import],
+    uses: list[Use],
+    lost: list[int],
+    everything: bool,
 ) -> None:
     lines = [
         (each.line, 0, colored("change", "cyan", sys.stdout) + f" {each.old}  ->  {each.new}")
@@ -190,9 +197,12 @@ def _print_text(
             lines.append((use.line, use.column, f"{missing} does not run; {use.fault}"))
         elif everything:
             lines.append((use.line, use.column, f"{use.name} runs"))
+    if everything:
+        lines += [(line, 0, "what becomes of this is not followed") for line in lost]
     for line, _, text in sorted(lines):
         print(f"{shown}{_place(program, line)}: {text}")
-    print(f"{shown}: {_summary(imports, uses)}")
+    left = f"; what becomes of them at {plural(len(lost), 'line')} is not followed" if lost else ""
+    print(f"{shown}: {_summary(imports, uses)}{left}")
 
 
 def _summary(imports: list[Import], uses: list[Use]) -> str:
@@ -206,7 +216,9 @@ def _summary(imports: list[Import], uses: list[Use]) -> str:
     return f"{faults:,} of {used} of TensorFlow {verb} not run; {changed} to change"
 
 
-def _print_json(path: str, program: _Source, imports: list[Import], uses: list[Use]) -> None:
+def _print_json(
+    path: str, program: _Source, imports: list[Import], uses: list[Use], lost: list[int]
+) -> None:
     def place(line: int) -> dict[str, Any]:
         if not program.cells:
             return {"line": line}
@@ -228,5 +240,6 @@ def _print_json(path: str, program: _Source, imports: list[Import], uses: list[U
                 }
                 for use in uses
             ],
+            "not_followed": [place(line) for line in lost],
         }
     )

@@ -12,6 +12,7 @@ from contextlib import contextmanager
 from typing import Any, NamedTuple
 
 from tfwire import compat
+from tfwire.cli._porting.imports import from_import_of, import_of, is_tensorflow
 
 # Packages over TensorFlow whose place something takes.
 _OVER_TENSORFLOW = {"tensorflow_datasets": "tfwire.tfds.open(folder), for what it has prepared"}
@@ -62,11 +63,13 @@ class _Parts(NamedTuple):
     values: list[Any]
 
 
-def find_uses(tree: ast.Module) -> tuple[list[Import], list[Use]]:
-    """The imports of TensorFlow in a program, and what it uses of it, by lines."""
+def find_uses(tree: ast.Module) -> tuple[list[Import], list[Use], list[int]]:
+    """The imports of TensorFlow in a program, and what it uses of it, by lines; and the lines after
+    which it is not known what becomes of it: an attribute or an item is set, a function returns it,
+    or getattr or importlib gives it."""
     program = _NameFollower()
     program.run(tree)
-    return program.imports, sorted(program.uses)
+    return program.imports, sorted(program.uses), sorted(program.lost)
 
 
 # ---- What tfwire.compat says ---------------------------------------------------------------------
@@ -185,6 +188,7 @@ class _NameFollower(ast.NodeVisitor):
     def __init__(self) -> None:
         self.imports: list[Import] = []
         self.uses: list[Use] = []
+        self.lost: set[int] = set()  # lines
         self._scopes: list[dict[str, Any]] = [{}]
         self._later: list[Callable[[], None]] = []
 
@@ -199,6 +203,12 @@ class _NameFollower(ast.NodeVisitor):
 
     def _note(self, node: ast.AST, name: str, fault: str = "") -> None:
         self.uses.append(_use_at(node, name, fault))
+
+    def _lose(self, node: ast.AST, value: Any) -> None:
+        """Notes that something which may be of TensorFlow is not followed."""
+        values = value.values if isinstance(value, _Parts) else [value]
+        if any(isinstance(each, _Named | _Made) for each in values):
+            self.lost.add(getattr(node, "lineno", 1))
 
     # ---- Expressions ----
     def visit_Name(self, node: ast.Name) -> Any:
@@ -234,8 +244,18 @@ class _NameFollower(ast.NodeVisitor):
                 use = _use_at(node.func, function.path, refusal)
             result = _called(function)
         self.uses += [use] if use else []
-        self._each([*node.args, *node.keywords])
+        values = self._each([*node.args, *node.keywords])
+        name = ast.unparse(node.func)
+        if name == "getattr":
+            self._lose(node, values[0] if values else None)
+        elif name in ("importlib.import_module", "import_module", "__import__"):
+            first = node.args[0] if node.args else None
+            is_ours = isinstance(first, ast.Constant) and "tensorflow" in str(first.value)
+            self._lose(node, _TENSORFLOW if is_ours else None)
         return result
+
+    def visit_Return(self, node: ast.Return) -> None:
+        self._lose(node, None if node.value is None else self.visit(node.value))
 
     def visit_Tuple(self, node: ast.Tuple | ast.List) -> Any:
         return _Parts(self._each(node.elts))
@@ -277,6 +297,7 @@ class _NameFollower(ast.NodeVisitor):
         elif isinstance(target, ast.Starred):
             self._bind(target.value, None)
         elif target is not None:
+            self._lose(target, value)
             self.visit(target)
 
     @contextmanager
@@ -299,14 +320,14 @@ class _NameFollower(ast.NodeVisitor):
         for alias in node.names:
             root, *parts = alias.name.split(".")
             bound = alias.asname or root
-            found = self._imported(node, root, parts) if _is_tensorflow(root) else None
+            found = self._imported(node, root, parts) if is_tensorflow(root) else None
             if found is not None:
-                self._replace(node, _import_of(parts, alias.asname))
+                self._replace(node, import_of(parts, alias.asname))
             self._scopes[-1][bound] = found if alias.asname or not found else _TENSORFLOW
 
     def visit_ImportFrom(self, node: ast.ImportFrom) -> None:
         root, *parts = (node.module or "").split(".")
-        ours = node.level == 0 and _is_tensorflow(root)
+        ours = node.level == 0 and is_tensorflow(root)
         kept = []
         for alias in node.names:
             if ours and alias.name == "*":
@@ -316,7 +337,7 @@ class _NameFollower(ast.NodeVisitor):
             self._scopes[-1][alias.asname or alias.name] = found
             kept += [alias] if found else []
         if kept:
-            self._replace(node, _from_import_of(parts, kept))
+            self._replace(node, from_import_of(parts, kept))
 
     def _imported(self, node: ast.stmt, root: str, parts: list[str]) -> _Named | None:
         """A module or a name of one; what is not there is noted."""
@@ -452,44 +473,3 @@ def _use_at(node: ast.AST, name: str, fault: str = "") -> Use:
         line = node.end_lineno or line
         column = (node.end_col_offset or 0) - len(node.attr)
     return Use(line, column + 1, name, fault)
-
-
-# ---- Imports -------------------------------------------------------------------------------------
-_COMPAT_MODULES = {
-    (): "tfwire.compat",
-    ("compat", "v2"): "tfwire.compat",
-    ("compat", "v1"): "tfwire.compat.v1",
-}
-
-
-def _is_tensorflow(package: str) -> bool:
-    return package == "tensorflow" or package.startswith("tensorflow_")
-
-
-def _import_of(parts: list[str], bound: str | None) -> str:
-    """The statement for ``import tensorflow.PARTS as BOUND``."""
-    module = _COMPAT_MODULES.get(tuple(parts))
-    if bound is None or module is None:
-        first = "import tfwire.compat as tensorflow"
-        return first if bound is None else _by_names(parts[:-1], [ast.alias(parts[-1], bound)])
-    return f"import {module} as {bound}"
-
-
-def _from_import_of(parts: list[str], aliases: list[ast.alias]) -> str:
-    """The statement for ``from tensorflow.PARTS import ALIASES``."""
-    module = _COMPAT_MODULES.get(tuple(parts))
-    if parts == ["compat"]:
-        found = [(_COMPAT_MODULES.get(("compat", each.name)), each) for each in aliases]
-        if all(name for name, _ in found):
-            return "; ".join(f"import {name} as {each.asname or each.name}" for name, each in found)
-    if module is None:
-        return _by_names(parts, aliases)
-    return ast.unparse(ast.ImportFrom(module, aliases, 0))
-
-
-def _by_names(parts: list[str], aliases: list[ast.alias]) -> str:
-    """Names of what is no module in tfwire.compat."""
-    if not parts:
-        return ast.unparse(ast.ImportFrom("tfwire.compat", aliases, 0))
-    names = [f"{each.asname or each.name} = tf.{'.'.join([*parts, each.name])}" for each in aliases]
-    return "; ".join(["import tfwire.compat as tf", *names])

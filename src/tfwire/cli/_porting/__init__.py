@@ -1,0 +1,1 @@
+"""What of a TensorFlow program runs with tfwire.compat."""
