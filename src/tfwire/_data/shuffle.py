@@ -211,6 +211,7 @@ class _BufferCursor(GatheringPieces):
         self._buffer = Buffer(stage.buffer_size, self._none)
         self._next = self._buffer.held()  # elements to give next
         self._drawn = self._pulled = 0  # random numbers, and elements of the source
+        self._source_of: tuple[int, dict[str, Any]] = (-1, {})  # its position after as many
         # The number of the next element, a snapshot, and the error for which there is none.
         self._places: deque[tuple[int, Any, Exception | None]] = deque()
         if at is None:
@@ -343,8 +344,10 @@ class _BufferCursor(GatheringPieces):
     def _source_key(self) -> dict[str, Any]:
         """The position of the source, where it is known: for other shards, which need not read the
         elements before it again."""
-        place, unknown = self._place_of_source()
-        return {} if unknown is not None else {"source": place}
+        if self._source_of[0] != self._pulled:  # it moves only there
+            place, unknown = self._place_of_source()
+            self._source_of = self._pulled, {} if unknown is not None else {"source": place}
+        return self._source_of[1]
 
     def _restore(self, epoch: str, at: Any) -> None:
         check_buffer(at, self._stage.buffer_size)
