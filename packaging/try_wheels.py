@@ -85,7 +85,8 @@ def try_arm(wheel: Path, sdist: Path, source: Path, work: Path) -> None:
     names = ["manylinux_2_28_aarch64", "manylinux_2_17_aarch64", "manylinux2014_aarch64"]
     install(wheel, work / "site", "3.11", names)
     python = "qemu-aarch64-static", "-L", ARM_ROOT, ARM_ROOT / "usr/bin/python3.11"
-    pytest(source, *python, PYTHONPATH=str(work / "site"))
+    left_out = "-k 'not test_without_isal and not test_a_bomb'"  # which start Python
+    pytest(source, *python, PYTHONPATH=str(work / "site"), PYTEST_ADDOPTS=left_out)
 
 
 def try_windows(wheel: Path, sdist: Path, source: Path, work: Path) -> None:
