@@ -105,6 +105,10 @@ class ObjectServer:
     def url(self, path, protocol=PROTOCOL):
         return f"{protocol}://127.0.0.1:{self.port}{path}"
 
+    def wrap(self, context):
+        """Speaks TLS from now on."""
+        self._server.socket = context.wrap_socket(self._server.socket, server_side=True)
+
     def add(self, path, data, etag='"1"'):
         self.objects[path], self.etags[path] = data, etag
 

@@ -20,7 +20,7 @@ from tfwire._base.text import printable
 from tfwire._records.files.urls import AnswerError, RangesIgnoredError
 
 # Seconds until an answer begins, with its redirects; and without any byte.
-_ANSWER_SECONDS = 60.0
+ANSWER_SECONDS = 60.0
 # Less than these bytes in these seconds of waiting are too few.
 _WINDOW_SECONDS, _WINDOW_BYTES = 30.0, 1 << 15
 
@@ -28,6 +28,11 @@ _CONTENT_RANGE = re.compile(r"bytes +(\d{1,19})-(\d{1,19})/(\d{1,19}|\*)", re.AS
 _NO_RANGE = re.compile(r"bytes +\*/(\d{1,19})", re.ASCII | re.IGNORECASE)
 _SHOWN = 80  # characters of a header in a message
 Result = TypeVar("Result")
+
+
+class UnsuitableError(Exception):
+    """An answer that aiohttp should receive, and all others of this object: it is a redirect, comes
+    in chunks, or is malformed."""
 
 
 class Body:
@@ -59,6 +64,15 @@ class Body:
             at = self.at - self._begin
             self._room[at : at + len(part)] = part
         self.at += len(part)
+
+    @property
+    def has_room(self) -> bool:
+        return self._room is not None
+
+    def room_until(self, stop: int) -> memoryview:
+        """The memory for the next bytes, up to an offset. REQUIRES: there is room."""
+        assert self._room is not None
+        return self._room[self.at - self._begin : stop - self._begin]
 
     def end_at(self, size: int) -> None:
         """The object has this many bytes."""
@@ -117,7 +131,7 @@ class Facts:
         )
 
 
-class _Pace:
+class Pace:
     """Notices an answer that brings hardly any bytes. Only the time of waiting for it counts."""
 
     def __init__(self) -> None:
@@ -160,17 +174,8 @@ async def read_range(fs: Any, path: str, body: Body, facts: Facts, prefix: bool 
     """
     headers = {"Range": f"bytes={body.at}-{body.end - 1}"}
     async with await _get(fs, path, headers, body.left) as answer:
-        if answer.status == 416:
-            _end_before(answer, body, facts)
-            return
-        _check(answer, facts)
-        if answer.status == 206:
-            size = _size_in_range(answer, body, facts)
-        elif answer.status == 200:
-            size = _size_of_whole(answer, body, facts, prefix)
-        else:
-            raise AnswerError(f"the answer has the status {answer.status}; 206 was expected")
-        pace, stop = _Pace(), body.at + size
+        size = size_of_answer(answer, body, facts, prefix)
+        pace, stop = Pace(), body.at + size
         while body.at < stop:
             began = time.monotonic()
             part, more = await answer.content.readchunk()
@@ -182,6 +187,20 @@ async def read_range(fs: Any, path: str, body: Body, facts: Facts, prefix: bool 
             body.end_at(body.at)
 
 
+def size_of_answer(answer: Any, body: Body, facts: Facts, prefix: bool = False) -> int:
+    """How many bytes of an answer belong to the range, by its status and headers; errors as of
+    ``read_range``."""
+    if answer.status == 416:
+        _end_before(answer, body, facts)
+        return 0
+    _check(answer, facts)
+    if answer.status == 206:
+        return _size_in_range(answer, body, facts)
+    if answer.status == 200:
+        return _size_of_whole(answer, body, facts, prefix)
+    raise AnswerError(f"the answer has the status {answer.status}; 206 was expected")
+
+
 async def _get(fs: Any, path: str, headers: dict[str, str], bufsize: int) -> Any:
     """The answer to a GET, once it has begun."""
     session = await fs.set_session()
@@ -190,7 +209,7 @@ async def _get(fs: Any, path: str, headers: dict[str, str], bufsize: int) -> Any
     # aiohttp stops to read the socket whenever twice its read buffer waits, by default 128 KiB.
     options["read_bufsize"] = bufsize
     if "timeout" not in options and "timeout" not in fs.client_kwargs:
-        silent = {"sock_connect": _ANSWER_SECONDS, "sock_read": _ANSWER_SECONDS}
+        silent = {"sock_connect": ANSWER_SECONDS, "sock_read": ANSWER_SECONDS}
         options["timeout"] = import_module("aiohttp").ClientTimeout(total=None, **silent)
     return await _in_time(session.get(fs.encode_url(path), **options))
 
@@ -199,9 +218,9 @@ async def _in_time(answer: Coroutine[Any, Any, Result]) -> Result:
     import asyncio  # not above: reading local files starts without it
 
     try:
-        return await asyncio.wait_for(answer, _ANSWER_SECONDS)
+        return await asyncio.wait_for(answer, ANSWER_SECONDS)
     except asyncio.TimeoutError as error:
-        text = str(error) or f"no answer came in {_ANSWER_SECONDS:g} seconds"
+        text = str(error) or f"no answer came in {ANSWER_SECONDS:g} seconds"
         raise TimeoutError(text) from error
 
 
@@ -294,7 +313,7 @@ class AnswerStream:
     ) -> None:
         self._run, self._fs, self._facts = run, fs, facts
         self._offset = 0
-        self._pace = _Pace()
+        self._pace = Pace()
         self._answer: Any = run(self._begin(path, bufsize))
         # Also when it is dropped.
         self._dropped = weakref.finalize(self, _end, os.getpid(), fs.loop, self._answer)

@@ -22,7 +22,14 @@ from tfwire._records.files.urls import (
     is_retryable,
     raise_naming,
 )
-from tfwire._records.remote.http_answers import AnswerStream, Body, Facts, info_of, read_range
+from tfwire._records.remote.http_answers import (
+    AnswerStream,
+    Body,
+    Facts,
+    UnsuitableError,
+    info_of,
+    read_range,
+)
 
 if TYPE_CHECKING:
     from concurrent.futures import Future
@@ -71,6 +78,12 @@ class RemoteObject:
         self._async = bool(type(self._fs).async_impl)
         self._is_cache = below_caches(self._fs) is not self._fs
         self._in_blocks = self._is_cache and "WholeFileCacheFileSystem" not in _kinds(self._fs)
+        self._connections = None
+        if self._http:
+            # Not above: reading local files starts without sockets.
+            from tfwire._records.remote.http_connections import connections_of
+
+            self._connections = connections_of(self._fs, self._path)
         self._pid = os.getpid()
         self.stopped = threading.Event()
         self._futures: set[Future[Any]] = set()
@@ -183,6 +196,8 @@ class RemoteObject:
         if self.forked:  # the requests are the parent's, and their locks may be held
             return
         self.stopped.set()
+        if self._connections is not None:
+            self._connections.stop()
         for future in list(self._futures):
             future.cancel()
         for stream in list(self._streams):  # which frames of an error may keep alive
@@ -332,6 +347,15 @@ class RemoteObject:
 
     def _request(self, body: Body) -> None:
         """Asks for what is left of a range; raises EOFError if that was not all."""
+        if self._connections is not None and body.has_room:
+            try:
+                while body.left:
+                    missing, at = body.left, body.at
+                    self._connections.read_range(body, self._facts, self.stopped)
+                    _check_part(body, missing, at)
+                return
+            except UnsuitableError:
+                self._connections = None
         if self._async:
             self._run(self._request_in_loop(body))
         else:
@@ -345,8 +369,7 @@ class RemoteObject:
         while body.left:
             missing, at = body.left, body.at
             await read_range(self._fs, self._path, body, self._facts)
-            if body.left and body.at - at < _LEAST_PART:
-                raise EOFError(f"expected {missing} bytes at {at}, found {body.at - at}")
+            _check_part(body, missing, at)
 
     def _cat(self, begin: int, end: int) -> bytes:
         data: bytes = self._fs.cat_file(self._path, start=begin, end=end)
@@ -388,6 +411,12 @@ def _add(body: Body, part: bytes) -> None:
     body.add(part)
     if body.left:
         raise EOFError(f"expected {missing} bytes at {at}, found {len(part)}")
+
+
+def _check_part(body: Body, missing: int, at: int) -> None:
+    """Raises EOFError if an answer gave too little to ask for the rest at once."""
+    if body.left and body.at - at < _LEAST_PART:
+        raise EOFError(f"expected {missing} bytes at {at}, found {body.at - at}")
 
 
 class _BlockCaches:

@@ -28,7 +28,7 @@ def server():
 @pytest.fixture(autouse=True)
 def small(monkeypatch, server):
     """Nobody waits for long."""
-    monkeypatch.setattr(http_answers, "_ANSWER_SECONDS", 0.4)
+    monkeypatch.setattr(http_answers, "ANSWER_SECONDS", 0.4)
     monkeypatch.setattr(http_answers, "_WINDOW_SECONDS", 0.2)
     monkeypatch.setattr("tfwire._records.remote.objects._TRIES", 2)
     monkeypatch.setattr("tfwire._records.remote.objects._LEAST_PART", 500)
