@@ -219,5 +219,5 @@ def test_shuffled_files_are_not_indexed(files):
 
 
 def test_a_shuffle_keeps_the_place_of_its_oldest_element(monkeypatch):
-    monkeypatch.setattr(shuffle, "_ELEMENTS_PER_DRAW", 2)
+    monkeypatch.setattr(shuffle, "ELEMENTS_PER_DRAW", 2)
     goes_on_everywhere(lambda: Dataset.range(60).map(str).shuffle(9, seed=3))

@@ -17,9 +17,8 @@ PACKAGES["huggingface"] = ["datasets"]
 PACKAGES["seek"] = ["rapidgzip"]
 PACKAGES["tfds"] = ["torch", "grain"]
 PACKAGES["remote"] = ["s3fs", "moto", "flask", "upath", "aiohttp"]
-collect_ignore_glob = [
-    f"test_{name}*.py" for name, packages in PACKAGES.items() if not all(map(find_spec, packages))
-]
+_LACKING = [name for name, packages in PACKAGES.items() if not all(map(find_spec, packages))]
+collect_ignore_glob = [pattern for name in _LACKING for pattern in (f"test_{name}*.py", name)]
 
 
 @pytest.fixture(scope="session")
