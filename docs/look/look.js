@@ -325,14 +325,15 @@ async function verify(mine) {
 }
 
 async function open(file) {
-  opened = { file: await RecordFile.open(file), records: 0, bytes: 0, done: false };
+  const mine = { file: await RecordFile.open(file), records: 0, bytes: 0, done: false };
+  opened = mine;
   element("name").textContent = document.title = file.name;
   element("go").hidden = false;
   element("damage").hidden = true;
   document.querySelector("#damage ul").replaceChildren();
   await run(async () => {
     await show(0);
-    await verify(opened);
+    if (mine === opened) await verify(mine); // and no other was chosen meanwhile
   });
 }
 

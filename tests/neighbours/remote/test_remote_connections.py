@@ -2,8 +2,13 @@
 
 import datetime
 import ipaddress
+import random
 import socket
 import ssl
+import threading
+import time
+from concurrent.futures import ThreadPoolExecutor
+from threading import Event
 
 import fsspec
 import pytest
@@ -14,8 +19,10 @@ from fsspec.implementations.http import HTTPFileSystem
 
 import tfwire as tfw
 from helpers.remote.object_server import RECORDS, serving_records, small_ranges
+from helpers.threads import wait_for
 from tfwire._records.remote import http_connections, read_ahead
-from tfwire._records.remote.http_connections import connections_of
+from tfwire._records.remote.http_answers import Body, Facts, UnsuitableError
+from tfwire._records.remote.http_connections import Connections, connections_of
 
 
 @pytest.fixture
@@ -26,15 +33,15 @@ def server(monkeypatch):
 
 @pytest.fixture
 def connected(monkeypatch):
-    """The addresses of the sockets that were opened for ranges."""
+    """The addresses that were connected to for ranges."""
     found = []
-    create = socket.create_connection
+    greet = Connections._greet
 
-    def connect(address, *rest, **options):
+    def note(self, connection, address, stopped):
         found.append(address)
-        return create(address, *rest, **options)
+        return greet(self, connection, address, stopped)
 
-    monkeypatch.setattr(http_connections.socket, "create_connection", connect)
+    monkeypatch.setattr(Connections, "_greet", note)
     return found
 
 
@@ -66,6 +73,9 @@ def options_of_aiohttp():
     yield "a name and a password", HTTPFileSystem(), "http://name:password@host/a"
     yield "a header of two lines", HTTPFileSystem(headers={"a": "b\r\nc: d"}), url
     yield "a header that is not ASCII", HTTPFileSystem(headers={"a": "ä"}), url
+    yield "a range of the user", HTTPFileSystem(headers={"Range": "bytes=5-6"}), url
+    yield "a name with a space", HTTPFileSystem(headers={"X y": "a"}), url
+    yield "a URL that is not ASCII", HTTPFileSystem(encoded=True), "http://host/é"
 
 
 @pytest.mark.parametrize(
@@ -105,19 +115,118 @@ def certificate(folder):
     return folder / "certificate.pem", folder / "key.pem"
 
 
-def test_certificates_are_checked(server, connected, tmp_path, monkeypatch):
+@pytest.fixture
+def secure(server, tmp_path, monkeypatch):
+    """Connections of a server of TLS, whose certificate is trusted, and the bytes of its object."""
     made, key = certificate(tmp_path)
     context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
     context.load_cert_chain(made, key)
     server.wrap(context)
-    url = server.url("/a", "https")
-    fs = fsspec.filesystem("https", skip_instance_cache=True)
-    with pytest.raises(ssl.SSLCertVerificationError):
-        connections_of(fs, url)._connect()
     trusting = ssl.create_default_context(cafile=made)
     monkeypatch.setattr(http_connections, "_tls_context", lambda: trusting)
-    connected.clear()
-    connections = connections_of(fs, url)
-    found = connections._connect()
-    found.close()
-    assert [("127.0.0.1", server.port)] == connected
+    fs = fsspec.filesystem("https", skip_instance_cache=True)
+    return connections_of(fs, server.url("/a", "https")), server.objects["/a"]
+
+
+def test_ranges_come_over_tls(server, secure, connected):
+    connections, data = secure
+    facts, never = Facts("a", {"size": len(data)}), Event()
+    for begin, end in ((0, 90_000), (90_000, 200_000)):
+        body = Body(begin, end, memoryview(bytearray(end - begin)))
+        connections.read_range(body, facts, never)
+        assert data[begin:end] == body.joined()
+    assert 1 == len(connected)
+    connections.stop()
+
+
+def test_certificates_are_checked(secure, monkeypatch):
+    connections, _ = secure
+    monkeypatch.setattr(http_connections, "_tls_context", ssl.create_default_context)
+    with pytest.raises(ssl.SSLCertVerificationError):
+        connections._connect(Event())
+    assert not connections._used
+
+
+def test_what_is_stopped_delivers_no_ciphertext(server, secure, monkeypatch):
+    connections, _ = secure
+    data = random.Random(1).randbytes(4 << 20)
+    server.add("/a", data)
+    monkeypatch.setattr(http_connections.Pace, "add", lambda *_: time.sleep(0.005))
+    for _ in range(5):
+        stopped = Event()
+        body = Body(0, len(data), memoryview(bytearray(len(data))))
+        failed = []
+
+        def read(body=body, stopped=stopped, failed=failed):
+            try:
+                connections.read_range(body, Facts("a", {"size": len(data)}), stopped)
+            except (OSError, EOFError) as error:
+                failed.append(error)
+
+        thread = threading.Thread(target=read)
+        thread.start()
+        assert wait_for(lambda body=body: body.at > 100_000)
+        stopped.set()
+        connections.stop()
+        thread.join()
+        assert failed
+        assert data[: body.at] == body.joined()
+
+
+def test_a_handshake_that_never_comes_ends_with_the_reader(secure):
+    connections, _ = secure
+    with socket.create_server(("127.0.0.1", 0)) as silent:
+        connections._address = silent.getsockname()
+        stopped = Event()
+        with ThreadPoolExecutor() as pool:
+            waiting = pool.submit(connections._connect, stopped)
+            wait_for(lambda: connections._used)
+            stopped.set()
+            connections.stop()
+            with pytest.raises((OSError, EOFError)):
+                waiting.result(20)
+
+
+def answers_of(*answers):
+    """A server of one thread that gives these answers, and a fake of its filesystem's object."""
+    listening = socket.create_server(("127.0.0.1", 0))
+
+    def serve():
+        with listening:
+            for answer in answers:
+                with listening.accept()[0] as connection:
+                    connection.recv(1 << 16)
+                    connection.sendall(answer)
+
+    threading.Thread(target=serve).start()
+    fs = fsspec.filesystem("http", skip_instance_cache=True)
+    return connections_of(fs, f"http://127.0.0.1:{listening.getsockname()[1]}/a")
+
+
+@pytest.mark.parametrize(
+    "head", [b"103 Early Hints\r\n", b"302 Found\r\nLocation: /b\r\n", b"nonsense\r\n"]
+)
+def test_answers_that_are_not_plain_are_left_to_aiohttp(head):
+    connections = answers_of(b"HTTP/1.1 " + head + b"\r\n")
+    with pytest.raises(UnsuitableError):
+        connections.read_range(Body(0, 9, memoryview(bytearray(9))), Facts("a", {}), Event())
+
+
+def test_a_body_that_is_shorter_than_its_range_is_not_waited_for():
+    head = b"HTTP/1.1 206 X\r\nContent-Range: bytes 0-8/9\r\nContent-Length: 3\r\n\r\nabc"
+    body = Body(0, 9, memoryview(bytearray(9)))
+    with pytest.raises(EOFError, match="after 3 of 9 bytes"):
+        answers_of(head).read_range(body, Facts("a", {}), Event())
+    assert b"abc" == body.joined()
+
+
+def test_errors_that_pass_are_connection_errors(monkeypatch):
+    fs = fsspec.filesystem("http", skip_instance_cache=True)
+    connections = connections_of(fs, "http://127.0.0.1/a")
+
+    def fail(*_, **__):
+        raise socket.gaierror(socket.EAI_AGAIN, "try again")
+
+    monkeypatch.setattr(socket, "getaddrinfo", fail)
+    with pytest.raises(ConnectionError, match="try again"):
+        connections._connect(Event())

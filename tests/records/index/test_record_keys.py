@@ -177,6 +177,25 @@ def test_an_index_without_keys_is_the_same_as_before(tmp_path):
             records.by_key  # noqa: B018
 
 
+def test_keys_that_no_record_can_have_are_missing(tmp_path):
+    tfw.write_records(tmp_path / "n", [{"id": 5}, {"id": -1}])
+    tfw.write_records(tmp_path / "s", [{"id": "a"}])
+    for name in ("n", "s"):
+        tfw.RecordIndex.build(tmp_path / name, key="id").save()
+    with tfw.TFRecordFile(tmp_path / "n") as numbers, tfw.TFRecordFile(tmp_path / "s") as strings:
+        with pytest.raises(KeyError, match=r"no record has the key 9223372036854775808"):
+            numbers.by_key[[2**63, -1]]
+        with pytest.raises(KeyError, match=r"no record has the key 7"):
+            numbers.by_key[np.array([7], np.uint64)]
+        with pytest.raises(TypeError, match=r"int64, found str"):
+            numbers.by_key[[5, "a"]]
+        for text in ("\ud800", "\udc80"):
+            assert text not in strings.by_key
+        for wrong in (np.array(5), bytearray(b"a")):
+            with pytest.raises(TypeError, match=r"a key, or a sequence of keys"):
+                strings.by_key[wrong]
+
+
 @pytest.mark.parametrize("kind", KEYS)
 def test_an_index_with_keys_is_as_documented(tmp_path, kind):
     """docs/internals/index-format.md, by hand."""

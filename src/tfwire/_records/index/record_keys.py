@@ -88,8 +88,6 @@ class RecordKeys:
     def __eq__(self, other: object) -> bool:
         return isinstance(other, RecordKeys) and self.section == other.section
 
-    __hash__ = None  # type: ignore[assignment]
-
     def __getstate__(self) -> dict[str, Any]:
         return {**self.__dict__, "_table": None}
 
@@ -201,14 +199,16 @@ class RecordKeys:
         wanted = np.asarray(keys)
         if wanted.shape == (0,):
             wanted = wanted.astype(np.int64)
-        if wanted.ndim != 1 or wanted.dtype.kind not in "iuO":
-            raise _wrong_type(next(iter(keys), keys), self.kind)
-        if wanted.dtype.kind == "i":
+        if wanted.dtype.kind == "i" and wanted.ndim == 1:
             return _places(self._ordered(), wanted.astype(np.int64, copy=False))
-        try:  # numpy makes other types of integers above 63 bits, which no record has
-            items = [as_index(item) for item in wanted.tolist()]
-        except TypeError:
-            raise _wrong_type(next(iter(keys)), self.kind) from None
+        if wanted.dtype.kind == "b":
+            raise _wrong_type(next(iter(keys)), self.kind)
+        items = []
+        for item in keys:  # numpy makes other types of integers above 63 bits, which no record has
+            try:
+                items.append(as_index(item))
+            except TypeError:
+                raise _wrong_type(item, self.kind) from None
         fit = np.array([_INTEGERS.min <= item <= _INTEGERS.max for item in items], bool)
         found = np.full(len(items), -1, np.int64)
         chosen = [item for item, fits in zip(items, fit, strict=True) if fits]
@@ -281,7 +281,9 @@ def _as_strings(keys: Any) -> list[bytes]:
 
 def _as_string(key: Any) -> bytes:
     if isinstance(key, str):
-        return key.encode("utf-8", "surrogateescape")
+        with contextlib.suppress(UnicodeEncodeError):
+            return key.encode("utf-8", "surrogateescape")
+        return key.encode("utf-8", "surrogatepass")
     if not isinstance(key, bytes):
         raise _wrong_type(key, "strings")
     return key if type(key) is bytes else bytes(key)

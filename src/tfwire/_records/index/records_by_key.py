@@ -150,7 +150,8 @@ class RecordsByKey(Mapping[RecordKey, bytes]):
         if not _is_one(key):
             numbers = self._find(key)
             if (numbers < 0).any():
-                self._refuse([each for each, n in zip(key, numbers, strict=True) if n < 0])
+                missing = [each for each, n in zip(key, numbers, strict=True) if n < 0]
+                self._refuse([getattr(each, "item", lambda each=each: each)() for each in missing])
             return numbers
         number = int(self._find([key])[0])
         if number < 0:
@@ -159,7 +160,8 @@ class RecordsByKey(Mapping[RecordKey, bytes]):
 
     def _find(self, keys: Any) -> Array:
         # A set has no order; the keys of a dict would be taken, and what an iterator gives.
-        if not hasattr(keys, "__getitem__") or isinstance(keys, Mapping):
+        other = not hasattr(keys, "__getitem__") or isinstance(keys, (Mapping, bytearray))
+        if other or getattr(keys, "ndim", 1) != 1:
             raise TypeError(f"expected a key, or a sequence of keys, found {type(keys).__name__}")
         return self._keys.find(keys)
 

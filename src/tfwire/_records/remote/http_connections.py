@@ -10,19 +10,17 @@ from __future__ import annotations
 import io
 import re
 import socket
+import ssl
 import threading
 import time
 from contextlib import suppress
 from functools import cache
 from http.client import HTTPException, HTTPResponse
 from importlib import import_module
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from tfwire._records.remote import http_answers
 from tfwire._records.remote.http_answers import Body, Facts, Pace, UnsuitableError, size_of_answer
-
-if TYPE_CHECKING:
-    import ssl
 
 _MOST_HEAD = 1 << 16  # bytes before the body
 _END_OF_HEAD = re.compile(rb"\r?\n\r?\n")
@@ -35,7 +33,12 @@ class Connections:
     Args:
         url: A yarl.URL.
         headers: Of every request.
+
+    Attributes:
+        suitable: Whether they may be used: an answer may show that they may not.
     """
+
+    suitable = True
 
     def __init__(self, url: Any, headers: dict[str, str]) -> None:
         self._address = url.raw_host, url.port
@@ -58,7 +61,8 @@ class Connections:
         """Ends the requests in flight, which fail, and the connections."""
         for used in list(self._used):
             with suppress(OSError):
-                used.shutdown(socket.SHUT_RDWR)
+                # An SSLSocket's own method lets its thread read on, without decrypting.
+                socket.socket.shutdown(used, socket.SHUT_RDWR)
         self._close_idle()
 
     def _close_idle(self) -> None:
@@ -83,15 +87,18 @@ class Connections:
             with self._lock:
                 size = size_of_answer(answer, body, facts)
             begin = body.at
-            body.add(start[:size])
-            _receive(connection, body, begin + size)
+            stop = begin + (size if answer.length is None else min(size, answer.length))
+            body.add(start[: stop - begin])
+            _receive(connection, body, stop)
             got = body.at - begin
             if answer.length is not None and got < size:
                 raise EOFError(f"the answer ends after {got} of {size} bytes")
             whole = max(got, len(start)) == answer.length and not answer.will_close
+        except ssl.SSLError as error:
+            raise ConnectionError(str(error)) from error
         finally:
             self._used.discard(connection)
-            if whole:
+            if whole and not stopped.is_set():
                 self._idle.append(connection)
             else:
                 connection.close()
@@ -101,7 +108,10 @@ class Connections:
         may be closed by now: then a new one is made."""
         request = (self._request + rest).encode("ascii")
         for new in (False, True):
-            connection = self._connect() if new or not self._idle else self._idle.pop()
+            try:
+                connection = self._connect(stopped) if new else self._idle.pop()
+            except IndexError:
+                continue
             self._used.add(connection)
             try:
                 if stopped.is_set():  # before this connection was seen
@@ -112,20 +122,67 @@ class Connections:
             except BaseException as error:
                 self._used.discard(connection)
                 connection.close()
+                if isinstance(error, ssl.SSLError):
+                    error = ConnectionError(str(error))
                 if new or not isinstance(error, ConnectionError):
-                    raise
+                    raise error from None
         raise AssertionError
 
-    def _connect(self) -> socket.socket:
-        connection = socket.create_connection(self._address, timeout=http_answers.ANSWER_SECONDS)
+    def _connect(self, stopped: threading.Event) -> socket.socket:
+        """A new connection, in use. Errors that pass are ConnectionErrors, as aiohttp's are."""
         try:
-            connection.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
-            if self._tls:
-                return _tls_context().wrap_socket(connection, server_hostname=self._address[0])
+            found = socket.getaddrinfo(*self._address, type=socket.SOCK_STREAM)
+            for number, (family, kind, protocol, _, address) in enumerate(found, 1):
+                connection = socket.socket(family, kind, protocol)
+                self._used.add(connection)
+                try:
+                    return self._greet(connection, address, stopped)
+                except BaseException as error:
+                    self._used.discard(connection)
+                    connection.close()
+                    if number == len(found) or not isinstance(error, OSError):
+                        raise
+        except socket.gaierror as error:
+            raise ConnectionError(str(error)) from error
+        except ssl.SSLError as error:
+            if isinstance(error, ssl.SSLCertVerificationError):
+                raise
+            raise ConnectionError(str(error)) from error
+        raise ConnectionError(f"{self._address[0]} has no address")
+
+    def _greet(
+        self, connection: socket.socket, address: Any, stopped: threading.Event
+    ) -> socket.socket:
+        """Connects, and speaks TLS where the URL says so."""
+        if stopped.is_set():
+            raise EOFError
+        connection.settimeout(http_answers.ANSWER_SECONDS)
+        connection.connect(address)
+        connection.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+        if not self._tls:
+            return connection
+        secure = _tls_context().wrap_socket(
+            connection,
+            server_hostname=self._address[0].rstrip("."),
+            do_handshake_on_connect=False,
+        )
+        self._used.discard(connection)  # it is closed: the other has its descriptor
+        self._used.add(secure)
+        try:
+            if stopped.is_set():
+                raise EOFError
+            secure.do_handshake()
         except BaseException:
-            connection.close()
+            self._used.discard(secure)
+            secure.close()
             raise
-        return connection
+        return secure
+
+
+# Headers that are not the user's: a request has them, or they would change what it is.
+_OWN_HEADERS = {"range", "content-length", "transfer-encoding", "connection"}
+_HEADER_NAME = re.compile(r"[!#$%&'*+.^_`|~0-9A-Za-z-]+")
+_TARGET = re.compile(r"[!-~]+")
 
 
 def connections_of(fs: Any, path: str) -> Connections | None:
@@ -134,13 +191,19 @@ def connections_of(fs: Any, path: str) -> Connections | None:
     if type(fs).__name__ != "HTTPFileSystem" or type(fs).__module__ != _MODULE:
         return None
     headers = fs.kwargs.get("headers", {})
-    texts = [*headers, *headers.values()] if isinstance(headers, dict) else [None]
     if fs.client_kwargs or set(fs.kwargs) - {"headers"} or fs.get_client.__module__ != _MODULE:
         return None
     url = fs.encode_url(path)
-    plain = all(isinstance(text, str) and text.isascii() and text.isprintable() for text in texts)
     known = url.scheme in ("http", "https") and url.raw_host and url.user is None
-    return Connections(url, headers) if plain and known else None
+    known = known and _TARGET.fullmatch(url.raw_path_qs) and isinstance(headers, dict)
+    return Connections(url, headers) if known and all(map(_is_plain, headers.items())) else None
+
+
+def _is_plain(header: tuple[Any, Any]) -> bool:
+    name, value = header
+    texts = isinstance(name, str) and isinstance(value, str)
+    plain = texts and _HEADER_NAME.fullmatch(name) and value.isascii() and value.isprintable()
+    return bool(plain and name.lower() not in _OWN_HEADERS)
 
 
 class _Answer:
@@ -156,7 +219,7 @@ class _Answer:
             parsed.begin()
         except HTTPException as error:
             raise UnsuitableError from error
-        if parsed.chunked or 300 <= parsed.status < 400:
+        if parsed.chunked or parsed.status < 200 or 300 <= parsed.status < 400:
             raise UnsuitableError
         self.status, self.headers = parsed.status, _Headers(parsed.headers)
         self.length, self.will_close = parsed.length, parsed.will_close
@@ -220,6 +283,4 @@ def _receive(connection: socket.socket, body: Body, stop: int) -> None:
 @cache
 def _tls_context() -> ssl.SSLContext:
     """As aiohttp's own."""
-    import ssl
-
     return ssl.create_default_context()

@@ -347,15 +347,16 @@ class RemoteObject:
 
     def _request(self, body: Body) -> None:
         """Asks for what is left of a range; raises EOFError if that was not all."""
-        if self._connections is not None and body.has_room:
+        connections = self._connections
+        if connections is not None and connections.suitable and body.has_room:
             try:
                 while body.left:
                     missing, at = body.left, body.at
-                    self._connections.read_range(body, self._facts, self.stopped)
+                    connections.read_range(body, self._facts, self.stopped)
                     _check_part(body, missing, at)
                 return
             except UnsuitableError:
-                self._connections = None
+                connections.suitable = False
         if self._async:
             self._run(self._request_in_loop(body))
         else:
