@@ -209,6 +209,7 @@ def test_what_compat_has_runs():
             "import tensorflow.data.experimental as e",
             "import tfwire.compat as tf; e = tf.data.experimental",
         ),
+        ("import tensorflow as tf, os", "import tfwire.compat as tf; import os"),
         ("from tensorflow import io", "from tfwire.compat import io"),
         ("from tensorflow import io as a, data", "from tfwire.compat import io as a, data"),
         ("from tensorflow.compat import v1 as tf", "import tfwire.compat.v1 as tf"),

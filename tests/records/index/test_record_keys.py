@@ -346,6 +346,22 @@ def test_files_are_one_mapping(tmp_path, keys, options, num_threads):
         assert list(range(len(keys))) == records.by_key.find(in_order).tolist()
 
 
+def test_an_empty_file_has_no_keys_of_any_type(tmp_path):
+    path = write(tmp_path / "empty", [])
+    by_key = tfw.TFRecordFile(path, tfw.RecordIndex.build(path, key="id")).by_key
+    assert "a" not in by_key
+    assert 3 not in by_key
+    with pytest.raises(KeyError, match=r"no record has the key 'a'"):
+        by_key["a"]
+
+
+def test_a_file_that_is_given_twice_is_named(tmp_path):
+    path = write(tmp_path / "a", ["x", "y"])
+    tfw.RecordIndex.build(path, key="id").save()
+    with pytest.raises(ValueError, match=r"a: the file is given twice"):
+        tfw.TFRecordFiles([path, path]).by_key["x"]
+
+
 def test_a_key_in_two_files_is_refused(tmp_path):
     paths = [write(tmp_path / "a", ["x", "y"]), write(tmp_path / "b", ["z", "y"])]
     for index in tfw.RecordIndex.build_many(paths, key="id"):

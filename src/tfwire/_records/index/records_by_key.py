@@ -70,6 +70,8 @@ class JoinedKeys(NamedTuple):
         if (pair := self.keys.repeated()) is not None:
             key = quoted(self.keys.at(np.array(pair, np.int64))[0])
             (path, first), (other, second) = map(self.where, pair)
+            if other == path and first == second:
+                raise ValueError(f"{show_path(path)}: the file is given twice, and so are its keys")
             beside = "" if other == path else f"of {show_path(other)} "
             raise ValueError(
                 f"{show_path(path)}: record {first} and record {second} {beside}have the same key, "
@@ -163,6 +165,8 @@ class RecordsByKey(Mapping[RecordKey, bytes]):
         other = not hasattr(keys, "__getitem__") or isinstance(keys, (Mapping, bytearray))
         if other or getattr(keys, "ndim", 1) != 1:
             raise TypeError(f"expected a key, or a sequence of keys, found {type(keys).__name__}")
+        if not len(self._keys):  # nothing says of which type they are
+            return np.full(len(keys), -1, np.int64)
         return self._keys.find(keys)
 
     def _refuse(self, missing: list[Any]) -> NoReturn:

@@ -317,13 +317,19 @@ class _NameFollower(ast.NodeVisitor):
 
     # ---- Statements ----
     def visit_Import(self, node: ast.Import) -> None:
+        statements, changed = [], False
         for alias in node.names:
             root, *parts = alias.name.split(".")
             bound = alias.asname or root
             found = self._imported(node, root, parts) if is_tensorflow(root) else None
             if found is not None:
-                self._replace(node, import_of(parts, alias.asname))
+                changed = True
+                statements.append(import_of(parts, alias.asname))
+            else:
+                statements.append(ast.unparse(ast.Import([alias])))
             self._scopes[-1][bound] = found if alias.asname or not found else _TENSORFLOW
+        if changed:
+            self._replace(node, "; ".join(statements))
 
     def visit_ImportFrom(self, node: ast.ImportFrom) -> None:
         root, *parts = (node.module or "").split(".")
