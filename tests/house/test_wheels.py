@@ -16,7 +16,6 @@ from helpers.paths import ROOT
 pytestmark = pytest.mark.outside_c
 
 PYPROJECT = (ROOT / "pyproject.toml").read_text(encoding="utf-8")
-RELEASE = (ROOT / ".github" / "workflows" / "release.yml").read_text(encoding="ascii")
 
 
 @pytest.fixture(scope="module")
@@ -54,9 +53,10 @@ def test_cibuildwheel_and_the_release_make_wheels_for_the_same_systems(maker):
     machines = {"macos-15-intel": "x86_64", "macos-latest": "arm64"}
     made = {f"{image}_{machine}" for _, machine, image in images}
     made |= {f"macosx_{macos.replace('.', '_')}_{machine}" for machine in machines.values()}
-    (runners,) = re.findall(r"^ +os: \[(ubuntu.+)\]", RELEASE, re.MULTILINE)
+    release = (ROOT / ".github" / "workflows" / "release.yml").read_text(encoding="ascii")
+    (runners,) = re.findall(r"^ +os: \[(ubuntu.+)\]", release, re.MULTILINE)
     assert {"ubuntu-latest", "ubuntu-24.04-arm", *machines} == set(runners.split(", "))
-    (windows,) = re.findall(r"build/wheels/\*-(win_)\*\.whl", RELEASE)
+    (windows,) = re.findall(r"build/wheels/\*-(win_)\*\.whl", release)
     made |= {tag for tag in maker.TARGETS if tag.startswith(windows)}
     assert set(maker.TARGETS) == made
 
