@@ -273,6 +273,55 @@ def test_what_cannot_be_divided_says_so(files, make):
         next(iter(dataset.resume(states).shard_source(3, 0)))
 
 
+def test_stages_after_resume_do_not_mistake_what_positions_count():
+    base = Dataset.range(78)
+    iterators, _ = begin([base.shard_source(3, i) for i in range(3)], random.Random(1), 6)
+    rest = base.resume(saved(iterators)).batch(4)
+    states = saved([iter(rest.shard_source(2, i)) for i in range(2)])
+    with pytest.raises(ValueError, match=r"with batch\(4.* after resume"):
+        base.batch(4).resume(states)
+
+
+@pytest.mark.parametrize("again", [lambda rest: rest.repeat(2), lambda rest: rest.cache()])
+def test_passes_after_resume_do_not_lose_the_states(again):
+    dataset = Dataset.range(9)
+    with pytest.raises(ValueError, match="repeat and cache after resume"):
+        next(iter(again(dataset.resume([iter(dataset).state_dict()]))))
+
+
+def test_stages_after_resume_begin_with_the_epoch_of_the_states():
+    dataset = Dataset.range(9)
+    assert 9 == len(list(dataset))
+    elements = iter(dataset)
+    next(elements)
+    state = elements.state_dict()
+    assert 1 == state["epoch"]
+    rest = dataset.resume([state]).batch(4)
+    assert [[1, 2, 3, 4], [5, 6, 7, 8]] == numbers_of_arrays(rest)
+    assert [[0, 1, 2, 3], [4, 5, 6, 7], [8]] == numbers_of_arrays(rest)
+
+
+def numbers_of_arrays(elements):
+    return [element.tolist() for element in elements]
+
+
+def test_a_loader_whose_last_batch_was_short_has_nothing_left():
+    """Its state counts batches: more elements than there are."""
+    dataset = Dataset.range(78)
+    elements = iter(dataset).state_dict()
+    of = {"batch_size": 7}
+    state = {"version": 1, "of": of, "at": elements, "batches": 12}
+    assert [] == list(dataset.resume([state]))
+    assert [] == [x for i in range(2) for x in dataset.resume([state]).shard_source(2, i)]
+
+
+def test_states_of_several_epochs_are_refused_in_any_order():
+    dataset = Dataset.range(9)
+    states = saved([iter(dataset.shard_source(2, i)) for i in range(2)])
+    with pytest.raises(ValueError, match=r"states\[1\] is of epoch 1.*share the count of epochs"):
+        dataset.resume([states[0], {**states[1], "epoch": 1}])
+
+
 def damages(value):
     """A state with a part of it as something else, for each part."""
     yield from (None, -1, "x", [], {}, 10**30)

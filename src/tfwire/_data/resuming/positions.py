@@ -31,15 +31,15 @@ class Left(NamedTuple):
             cursor.close()
 
 
-def advanced(cursor: AnyCursor, given: int) -> AnyCursor:
+def advanced(cursor: AnyCursor, given: int, exactly: bool = True) -> AnyCursor:
     """A cursor that was opened at a position, after the elements that were given from there on.
 
     Raises:
-        ValueError: There are fewer.
+        ValueError: There are fewer, which is only allowed if not exactly.
     """
     try:
         # Nothing is read yet if there are none.
-        if given and len(cursor.take(given)) < given:
+        if given and len(cursor.take(given)) < given and exactly:
             raise ValueError(MISSING)
     except BaseException:
         cursor.close()

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import suppress
+from itertools import islice
 from typing import Any
 
 from tfwire._data.indexed_records import RULES
@@ -17,9 +18,10 @@ class Resumed(Stage):
 
     A position of that pass holds what it began with, so that it can be divided again:
     ``{"resumed": start, "shares": its own, "at": the position in that}``. A start is
-    ``{"of": the start of those passes, or None, "places": for each shard [its shares, its position,
-    how many elements after that were given]}``. Shares are what the whole is divided by, one after
-    the other: a list of [how many shards, which of them, by which rule].
+    ``{"of": the start of those passes, or None, "stages": how many the whole has, "places": for
+    each shard [its shares, its position, how many elements after that were given]}``. Shares are
+    what the whole is divided by, one after the other: a list of [how many shards, which of them, by
+    which rule].
 
     Args:
         whole: The stage whose shards the states are of.
@@ -28,17 +30,30 @@ class Resumed(Stage):
         shares: Which share of it this is.
     """
 
+    redraws = True  # another epoch is another pass
+
     def __init__(
         self, whole: Stage, epoch: int, start: dict[str, Any], shares: Sequence[list[Any]] = ()
     ) -> None:
         self.whole = whole
-        self.epoch = self.next_epoch = epoch
+        self.epoch = self._next_epoch = epoch
         self._start = start
         self._shares = shares
         self._dividing = _dividing(shares)
         self.later = _divided(whole, shares)
         self.endless, self.spec = self.later.endless, self.later.spec
         self.quiet, self.passes_errors = self.later.quiet, self.later.passes_errors
+        self.seeded = self.later.seeded
+
+    @property
+    def next_epoch(self) -> int:
+        return self._next_epoch
+
+    @next_epoch.setter
+    def next_epoch(self, epoch: int) -> None:
+        self._next_epoch = epoch
+        if self.later.redraws:
+            self.later.next_epoch = epoch
 
     @property
     def batched(self) -> bool:
@@ -53,11 +68,12 @@ class Resumed(Stage):
 
     def _with(self, whole: Stage, shares: Sequence[list[Any]]) -> Resumed:
         found = Resumed(whole, self.epoch, self._start, shares)
-        found.next_epoch = self.next_epoch
+        found._next_epoch = self._next_epoch
         return found
 
     def chain(self) -> Iterator[Stage]:
-        return self.later.chain()  # so its states are those of the same pipeline
+        yield self  # with the description of the same pipeline, whose states it has
+        yield from islice(self.later.chain(), 1, None)
 
     def describe(self) -> str:
         return self.later.describe()
@@ -71,6 +87,11 @@ class Resumed(Stage):
             if at["shares"] != self._dividing:
                 raise ValueError(f"the state is of shard {at['shares']}, not {self._dividing}")
             return self._open(epoch, at["resumed"], at["at"], 0)
+        if "." in epoch or epoch == "cache":
+            raise ValueError(
+                "repeat and cache after resume would lose the states, which are of one pass: "
+                "iterate once for each epoch instead"
+            )
         if at is not None or epoch != str(self.epoch):
             return self.later.open(epoch, at)
         start = self._start
@@ -81,7 +102,7 @@ class Resumed(Stage):
 
     def _open(self, epoch: str, start: Any, at: Any, given: int) -> Cursor:
         stage = _divided(self._left(epoch, start), self._dividing)
-        cursor = advanced(stage.open(epoch, at), given)
+        cursor = advanced(stage.open(epoch, at), given, exactly=False)  # a last batch is short
         return cursor if start is None else _ResumedCursor(cursor, start, self._dividing)
 
     def _left(self, epoch: str, start: Any) -> Stage:
@@ -136,7 +157,7 @@ def _check(at: Any) -> None:
     _check_shares(at["shares"])
     start = at["resumed"]
     while start is not None:
-        check_state(start, {"of": None, "places": {object}})
+        check_state(start, {"of": None, "stages": COUNT, "places": {object}})
         check_state(len(start["places"]), range(1, 1 << 63))
         for place in start["places"]:
             check_state(place, [list, object, COUNT])
@@ -186,12 +207,12 @@ def resume_shards(whole: Stage, states: Sequence[dict[str, Any]], hosts: int) ->
     Raises:
         ValueError: They are not those of all shards in one pass.
     """
-    redraws = any(stage.redraws for stage in whole.chain())
     for number, state in enumerate(states):
-        if redraws and state["epoch"] != states[0]["epoch"]:
+        if state["epoch"] != states[0]["epoch"]:
             raise ValueError(
                 f"states[{number}] is of epoch {state['epoch']}, states[0] of epoch "
-                f"{states[0]['epoch']}: all must be of the same"
+                f"{states[0]['epoch']}: all must be of the same (shards that are iterated in one "
+                "process may share the count of epochs: call set_epoch before each)"
             )
     start = _start_of(states[0]["at"], 0)
     for number, state in enumerate(states):
@@ -199,11 +220,26 @@ def resume_shards(whole: Stage, states: Sequence[dict[str, Any]], hosts: int) ->
             raise ValueError(f"states[{number}] went on from other states than states[0] did")
     own = None if start is None else [state["at"]["shares"] for state in states]
     divisions = _divisions(whole, [state["pipeline"] for state in states], hosts, own)
+    stages = sum(1 for _ in whole.chain())
+    _check_stages(whole, stages, start)
     places = []
     for state, shares in zip(states, divisions, strict=True):
         at = state["at"] if start is None else state["at"]["at"]
         places.append([shares, at, state["given"]])
-    return Resumed(whole, states[0]["epoch"], {"of": start, "places": places})
+    return Resumed(whole, states[0]["epoch"], {"of": start, "stages": stages, "places": places})
+
+
+def _check_stages(whole: Stage, stages: int, start: Any) -> None:
+    """Raises ValueError if positions count elements of a stage below, not of this one."""
+    below = stages if start is None else start["stages"]
+    for stage in islice(whole.chain(), max(stages - below, 0)):
+        if not stage.one_to_one:
+            raise ValueError(
+                f"the states are of a pass with {stage.describe()} after resume, which cannot be "
+                "resumed by other shards: put it before resume"
+            )
+    if below > stages:
+        raise ValueError("the state is damaged: it is of another number of stages")
 
 
 def _start_of(at: Any, number: int) -> Any:
