@@ -455,6 +455,7 @@ TORCH, ENGINES = "neighbours/test_torch_", "engines/test_"
 ELSEWHERE = {
     "instead: ": ("cli/test_cli_port.py", "def check_against_compat"),
     "does not use TensorFlow": ("cli/test_cli_port.py", "does not use TensorFlow"),
+    "iterate once for each epoch": ("data/test_dataset_resume_shards.py", "once for each epoch"),
     "is not read in blocks": (
         "records/remote/test_remote_caches.py",
         "use simplecache:: or filecache::",

@@ -88,6 +88,7 @@ class Resumed(Stage):
                 raise ValueError(f"the state is of shard {at['shares']}, not {self._dividing}")
             return self._open(epoch, at["resumed"], at["at"], 0)
         if "." in epoch or epoch == "cache":
+            self.next_epoch -= 1  # no pass has begun
             raise ValueError(
                 "repeat and cache after resume would lose the states, which are of one pass: "
                 "iterate once for each epoch instead"
