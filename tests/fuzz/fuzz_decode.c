@@ -331,9 +331,12 @@ static bool may_be_padded(const uint8_t *p, size_t len) {
 
 /* A value that was decoded is found. */
 static void check_found(const messages *m, const tfwi_decoded *d, unsigned flags, uint8_t how) {
-    const tfwi_value *v = d->values.of + (d->values.count != 0 ? how % d->values.count : 0);
-    if (d->values.count == 0 || v->kind == TFW_NONE || v->kind == TFWI_STEPS ||
-        v->begin == v->end || (v->kind == TFW_BYTES && flags != 0)) {
+    if (d->values.count == 0) {
+        return;
+    }
+    const tfwi_value *v = &d->values.of[how % d->values.count];
+    if (v->kind == TFW_NONE || v->kind == TFWI_STEPS || v->begin == v->end ||
+        (v->kind == TFW_BYTES && flags != 0)) {
         return;
     }
     tfw_wanted wanted = {.part = (const uint8_t *)"\xfe", .part_len = 1};
