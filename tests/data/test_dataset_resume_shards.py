@@ -321,7 +321,7 @@ def test_a_loader_whose_last_batch_was_short_has_nothing_left():
 def test_states_of_several_epochs_are_refused_in_any_order():
     dataset = Dataset.range(9)
     states = saved([iter(dataset.shard_source(2, i)) for i in range(2)])
-    with pytest.raises(ValueError, match=r"states\[1\] is of epoch 1.*share the count of epochs"):
+    with pytest.raises(ValueError, match=r"states\[1\] is of epoch 1.*all must be of the same"):
         dataset.resume([states[0], {**states[1], "epoch": 1}])
 
 
@@ -350,3 +350,12 @@ def test_damaged_states_raise_value_errors(files, source, order):
                 list(wrong)
             except ValueError:
                 pass
+
+
+def test_shards_in_one_process_resume_in_turn():
+    dataset = Dataset.range(40).shuffle(5, seed=3).take(17)
+    begun = [iter(dataset.shard_source(2, i)) for i in range(2)]
+    before = [next(elements) for elements in begun]
+    rest = dataset.resume(saved(begun))
+    after = [element for i in range(2) for element in rest.shard_source(2, i)]
+    assert sorted(dataset) == sorted([*before, *after])

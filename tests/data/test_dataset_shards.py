@@ -86,6 +86,29 @@ def test_shards_of_arrays_and_generators():
     assert [[0, 3, 6], [1, 4], [2, 5]] == [list(generated.shard_source(3, i)) for i in range(3)]
 
 
+AFTER = {
+    "take": lambda dataset: dataset.take(15),
+    "skip": lambda dataset: dataset.skip(5),
+    "enumerate": lambda dataset: dataset.enumerate(),
+    "shard": lambda dataset: dataset.shard(2, 1),
+    "zip": lambda dataset: Dataset.zip((dataset, Dataset.range(30))),
+    "concatenate and take": lambda dataset: dataset.concatenate(Dataset.range(9)).take(25),
+    "a sample": lambda dataset: Dataset.sample_from_datasets(
+        [dataset, Dataset.range(9)], seed=2, stop_on_empty_dataset=True
+    ),
+}
+
+
+@pytest.mark.parametrize("after", AFTER)
+def test_shards_in_one_process_are_of_the_same_epoch(after):
+    """Each of them counts for itself, as in processes of their own."""
+    dataset = AFTER[after](Dataset.range(20).shuffle(3, seed=1))
+    shards = [dataset.shard_source(2, i) for i in range(2)]
+    for _ in range(3):
+        parts = [[str(element) for element in shard] for shard in shards]
+        assert Counter(map(str, dataset)) == Counter(itertools.chain(*parts))
+
+
 def test_the_pipeline_above_stays(tmp_path):
     """Only the source is another; stages with seeds keep them."""
     names, records = write(tmp_path, [6, 5])

@@ -77,6 +77,9 @@ class Records(Stage):
         found._epochs = self._epochs.copy()
         return found
 
+    def apart(self) -> Records:
+        return self.with_options(**self.options)
+
     def with_threads(self, num_threads: int) -> Records:
         """The same files, read by this many threads, the caller's included."""
         found = copy(self)

@@ -8,6 +8,7 @@ taken after the last element that it gave.
 
 from __future__ import annotations
 
+import copy
 from abc import abstractmethod
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from itertools import islice
@@ -138,7 +139,16 @@ class Stage:
                     f"shards of {self.describe()} need a seed for {stage.describe()} before it: "
                     "without one, it has another order in every process"
                 )
-        return Shard(self, num_shards, index, rule == "drop")
+        return Shard(self.apart(), num_shards, index, rule == "drop")
+
+    def apart(self) -> Stage:
+        """The same elements by stages with counts of epochs of their own: shards that are iterated
+        in one process do not count for each other."""
+        found = copy.copy(self)
+        found.sources = tuple(source.apart() for source in self.sources)
+        if self.given is self.sources:
+            found.given = found.sources
+        return found
 
     def part(self, places: range) -> Stage | None:
         """The elements at these places of this stage, which has a length, without those between
@@ -193,6 +203,9 @@ class Derived(Stage):
 
     def sharded(self, num_shards: int, index: int, rule: str) -> Stage:
         return self.over(self.source.sharded(num_shards, index, rule))
+
+    def apart(self) -> Stage:
+        return self.over(self.source.apart())
 
     def below(self, left: Left, epoch: str) -> Left | None:
         """What is left of the source, of which the elements that are left are made, if it is

@@ -66,6 +66,9 @@ class Resumed(Stage):
     def sharded(self, num_shards: int, index: int, rule: str) -> Resumed:
         return self._with(self.whole, [*self._shares, [num_shards, index, rule]])
 
+    def apart(self) -> Resumed:
+        return self.over(self.whole.apart())
+
     def _with(self, whole: Stage, shares: Sequence[list[Any]]) -> Resumed:
         found = Resumed(whole, self.epoch, self._start, shares)
         found._next_epoch = self._next_epoch
@@ -212,8 +215,7 @@ def resume_shards(whole: Stage, states: Sequence[dict[str, Any]], hosts: int) ->
         if state["epoch"] != states[0]["epoch"]:
             raise ValueError(
                 f"states[{number}] is of epoch {state['epoch']}, states[0] of epoch "
-                f"{states[0]['epoch']}: all must be of the same (shards that are iterated in one "
-                "process may share the count of epochs: call set_epoch before each)"
+                f"{states[0]['epoch']}: all must be of the same"
             )
     start = _start_of(states[0]["at"], 0)
     for number, state in enumerate(states):
