@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import operator
+
 import tfwire as tfw
 
 COUNT = 300
@@ -26,3 +28,6 @@ def numbers_of(records):
 def saved(path):
     with open(f"{path}.tfwindex", "rb") as file:
         return file.read()
+
+
+by_key_of = operator.attrgetter("by_key")

@@ -9,7 +9,7 @@ import pytest
 
 import tfwire as tfw
 from helpers.records.indexed import touch
-from helpers.records.keyed import COUNT, KEYS, saved, write
+from helpers.records.keyed import COUNT, KEYS, by_key_of, saved, write
 from tfwire._records.index import index_files
 from tfwire._records.index.record_keys import RecordKeys
 
@@ -21,7 +21,7 @@ def test_keys_of_another_file_are_not_used(tmp_path):
     with pytest.raises(tfw.DataLossError, match="is stale"):
         tfw.RecordIndex.load(path)
     with pytest.raises(ValueError, match="has no keys, or is stale"):
-        tfw.TFRecordFile(path).by_key  # noqa: B018
+        by_key_of(tfw.TFRecordFile(path))
 
 
 @pytest.mark.parametrize("many", [False, True])
@@ -120,7 +120,7 @@ def test_an_index_that_says_one_key_twice_is_refused(tmp_path):
     data = saved(path)[:-4].replace(b"id 8id 9", b"id 8id 8")
     (tmp_path / "a.tfwindex").write_bytes(with_checksum(data))
     with pytest.raises(ValueError, match="record 8 and record 9 have the same key"):
-        tfw.TFRecordFile(path).by_key  # noqa: B018
+        by_key_of(tfw.TFRecordFile(path))
 
 
 def test_a_long_index_is_read_only_if_the_file_may_have_such_keys(tmp_path, monkeypatch):

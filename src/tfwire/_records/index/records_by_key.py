@@ -114,6 +114,7 @@ class RecordsByKey(Mapping[RecordKey, bytes]):
     def __reduce__(self) -> Any:
         return attrgetter("by_key"), (self._records,)
 
+    # For type checkers, a str is a sequence of str, too: it is one key.
     @overload
     def __getitem__(self, key: RecordKey) -> bytes: ...  # type: ignore[overload-overlap]
     @overload

@@ -214,7 +214,8 @@ class _Answer:
     """
 
     def __init__(self, head: bytes, url: Any) -> None:
-        parsed = HTTPResponse(_HeadSocket(head), method="GET")  # type: ignore[arg-type]
+        source: Any = _HeadSocket(head)  # has all of a socket that is used
+        parsed = HTTPResponse(source, method="GET")
         try:
             parsed.begin()
         except HTTPException as error:
