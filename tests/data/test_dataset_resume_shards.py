@@ -359,3 +359,21 @@ def test_shards_in_one_process_resume_in_turn():
     rest = dataset.resume(saved(begun))
     after = [element for i in range(2) for element in rest.shard_source(2, i)]
     assert sorted(dataset) == sorted([*before, *after])
+
+
+def test_a_dataset_that_was_resumed_is_resumed_as_the_first_one():
+    dataset = Dataset.range(40).shuffle(40, seed=3)
+    found = []
+    for num_shards in (3, 2, 4):
+        begun = [iter(dataset.shard_source(num_shards, i)) for i in range(num_shards)]
+        found += [next(elements) for elements in begun]
+        dataset = dataset.resume(saved(begun))
+    assert list(range(40)) == sorted([*found, *dataset])
+    assert list(range(40)) == sorted(dataset)  # of the next epoch
+
+
+def test_what_cannot_be_divided_is_named():
+    dataset = Dataset.range(40).shuffle(5, seed=3).take(17)
+    states = saved([iter(dataset.shard_source(2, i)) for i in range(2)])
+    with pytest.raises(ValueError, match=r"what is left of Take\(17\) cannot be divided"):
+        next(iter(dataset.resume(states).shard_source(3, 0)))

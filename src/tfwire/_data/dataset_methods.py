@@ -395,8 +395,8 @@ class Transformations(PerElement[Element]):
                 these are: of torchdata's StatefulDataLoader, ThreadLoader, or Grain's iterators.
 
         Returns:
-            A dataset to be sharded, with the same parameters in all processes. Its own states, of
-            all of its shards, can be resumed again, by the dataset without ``resume``.
+            A dataset to be sharded, with the same parameters in all processes. The states of all of
+            its shards can be resumed again, by it or by this dataset.
 
         Raises:
             TypeError: ``states`` is not a list of states.

@@ -457,6 +457,9 @@ class Shard(ChosenByPlace):
         if source.length is not None:
             self.length = len(self.chosen(range(source.length)))
 
+    def left(self, passes: Sequence[Left], epoch: str) -> Stage:
+        return Stage.left(self.source, passes, epoch)  # raises, and names what the user wrote
+
     def chosen(self, places: range) -> range:
         num_shards, index, equal = self.arguments
         rounds = len(places) // num_shards * num_shards

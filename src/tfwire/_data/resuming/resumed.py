@@ -38,7 +38,7 @@ class Resumed(Stage):
         self.whole = whole
         self.epoch = self._next_epoch = epoch
         self._start = start
-        self._shares = shares
+        self.shares = shares
         self._dividing = _dividing(shares)
         self.later = _divided(whole, shares)
         self.endless, self.spec = self.later.endless, self.later.spec
@@ -61,10 +61,10 @@ class Resumed(Stage):
 
     def over(self, whole: Stage) -> Resumed:
         """The same of another stage."""
-        return self._with(whole, self._shares)
+        return self._with(whole, self.shares)
 
     def sharded(self, num_shards: int, index: int, rule: str) -> Resumed:
-        return self._with(self.whole, [*self._shares, [num_shards, index, rule]])
+        return self._with(self.whole, [*self.shares, [num_shards, index, rule]])
 
     def apart(self) -> Resumed:
         return self.over(self.whole.apart())
@@ -126,13 +126,13 @@ class _ResumedCursor(Through):
     def __init__(self, below: Cursor, start: Any, shares: Sequence[list[Any]]) -> None:
         super().__init__(below)
         self._start = start
-        self._shares = shares
+        self.shares = shares
 
     def take(self, count: int) -> list[Any]:
         return self._below.take(count)
 
     def snapshot(self) -> Any:
-        return {"resumed": self._start, "shares": self._shares, "at": self._below.snapshot()}
+        return {"resumed": self._start, "shares": self.shares, "at": self._below.snapshot()}
 
 
 def is_resumed(at: Any) -> bool:
@@ -211,6 +211,8 @@ def resume_shards(whole: Stage, states: Sequence[dict[str, Any]], hosts: int) ->
     Raises:
         ValueError: They are not those of all shards in one pass.
     """
+    if isinstance(whole, Resumed) and not whole.shares:
+        whole = whole.whole  # `dataset = dataset.resume(states)`, again and again
     for number, state in enumerate(states):
         if state["epoch"] != states[0]["epoch"]:
             raise ValueError(
