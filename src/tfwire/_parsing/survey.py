@@ -255,7 +255,10 @@ class KeyColumn:
                 self._use(string)
                 self.add(batch, path)
                 return
-            raise _placed(error, batch, path) from None
+            placed = _placed(error, batch, path)
+            if at == 0 and self._is_new:  # which says of which kind the keys are
+                placed.args = (str(placed).replace("type: int64", "type: int64 or string"),)
+            raise placed from None
 
     @property
     def _is_new(self) -> bool:

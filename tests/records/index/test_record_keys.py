@@ -312,6 +312,13 @@ def test_a_record_without_one_key_is_named(tmp_path, wrong, options):
     assert (path, 4321, "id") == (caught.value.path, caught.value.record_index, "id")
 
 
+def test_the_first_record_may_have_a_key_of_either_kind(tmp_path):
+    for row, text in (({"n": 1}, r"type: int64 or string\) is req"), ({"id": 1.5}, "or string")):
+        tfw.write_records(tmp_path / "a", [row])
+        with pytest.raises(tfw.ParseError, match=text):
+            tfw.RecordIndex.build(tmp_path / "a", key="id")
+
+
 def test_what_is_no_example_or_damaged_has_no_key(tmp_path):
     tfw.write_records(tmp_path / "a", [b"\xff\xff"])
     with pytest.raises(tfw.ParseError, match="record 0"):

@@ -49,7 +49,7 @@ class JoinedKeys(NamedTuple):
             if (keys := index._keys) is None:
                 raise ValueError(
                     f"{show_path(path)}: its index has no keys, or is stale; "
-                    "RecordIndex.build(path, key=...).save() makes one that has them"
+                    "RecordIndex.build(path, key=...).save(), or tfwire index --key, makes one"
                 )
             if found and keys.name != found[0].name:
                 names = f"{quoted(keys.name)}, not {quoted(found[0].name)}"
