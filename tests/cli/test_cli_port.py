@@ -351,6 +351,34 @@ def test_our_own_programs_are_read():
         find_uses(ast.parse(path.read_bytes()))
 
 
+MODULES_LOST = [
+    "class A:\n    t = tf",
+    "d = {'a': tf}",
+    "for q in [tf]:\n    q.nn.relu(1)",
+    "x = [tf][0]",
+    "def f(m):\n    m.nn.relu(1)\nf(tf)",
+    "f(module=tf)",
+    "def f(m=tf):\n    pass",
+    "f = lambda m=tf: m",
+    "match tf:\n    case x:\n        x.nn.relu(1)",
+    "def f():\n    yield tf",
+    "y = [q.nn.relu(1) for q in (tf, 1)]",
+]
+
+
+@pytest.mark.parametrize("program", MODULES_LOST)
+def test_where_a_module_goes_that_is_not_followed_is_counted(program):
+    imports, uses, lost = find_uses(ast.parse(f"import tensorflow as tf\n{program}"))
+    assert (1, [], 1) == (len(imports), uses, len(lost))
+
+
+@pytest.mark.parametrize(
+    "program", ["d = {'a': tf.io.FixedLenFeature([], tf.int64)}", "x = (tf.float32, 3)"]
+)
+def test_values_of_tensorflow_in_containers_are_not_counted(program):
+    assert [] == find_uses(ast.parse(f"import tensorflow as tf\n{program}"))[2]
+
+
 @pytest.mark.parametrize("module", ["tensorflow", "tensorflow.io", "tensorflow.nosuch"])
 def test_names_that_all_are_imported_cannot_be_told(module):
     done = port(f"from {module} import *\nVariable(1)\n")

@@ -5,19 +5,29 @@ errors say what to use instead."""
 from __future__ import annotations
 
 import ast
-import inspect
-import re
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
+from types import ModuleType
 from typing import Any, NamedTuple
 
 from tfwire import compat
+from tfwire.cli._porting.answers import (
+    NO_REPLACEMENT,
+    TENSORFLOW,
+    Made,
+    Named,
+    attribute_of,
+    fault_of,
+    module_of,
+    refusal_of,
+    result_of,
+    result_of_call,
+)
 from tfwire.cli._porting.imports import from_import_of, import_of, is_tensorflow
 
 # Packages over TensorFlow whose place something takes.
 _OVER_TENSORFLOW = {"tensorflow_datasets": "tfwire.tfds.open(folder), for what it has prepared"}
 _ALL_NAMES = "instead: import tensorflow as tf, so that its names can be told from others"
-_NO_REPLACEMENT = "no replacement is known; docs/porting.md has what there is"
 
 
 class Use(NamedTuple):
@@ -43,20 +53,6 @@ class Import(NamedTuple):
     new: str
 
 
-class _Named(NamedTuple):
-    """What a name of TensorFlow stands for; of the method of an object, its class is the owner."""
-
-    path: str
-    value: Any
-    owner: type | None = None
-
-
-class _Made(NamedTuple):
-    """An object of a class of tfwire.compat."""
-
-    cls: type
-
-
 class _Parts(NamedTuple):
     """What the elements of a tuple or a list stand for."""
 
@@ -72,118 +68,10 @@ def find_uses(tree: ast.Module) -> tuple[list[Import], list[Use], list[int]]:
     return program.imports, sorted(program.uses), sorted(program.lost)
 
 
-# ---- What tfwire.compat says ---------------------------------------------------------------------
-_TENSORFLOW = _Named("tf", compat)
-
-
-def _module(parts: Iterable[str]) -> _Named:
-    """A module of TensorFlow, by the parts of its name after "tensorflow".
-
-    Raises:
-        AttributeError: There is none.
-    """
-    found = _TENSORFLOW
-    for part in parts:
-        found = _Named(f"{found.path}.{part}", getattr(found.value, part))
-    return found
-
-
-def _attribute(base: _Named | _Made, name: str) -> _Named | _Made | None:
-    """What an attribute is; None if that is not known.
-
-    Raises:
-        AttributeError: There is none.
-    """
-    if isinstance(base, _Named):
-        return _Named(f"{base.path}.{name}", getattr(base.value, name))
-    cls = base.cls
-    try:
-        value = getattr(cls, name)
-    except AttributeError as error:
-        if "tfwire.compat" not in str(error) or _may_have(cls, name):
-            return None
-        raise
-    if isinstance(value, property):
-        return _result(value.fget, cls)
-    return _Named(f"{cls.__name__}.{name}", value, cls)
-
-
-def _may_have(cls: type, name: str) -> bool:
-    """Whether objects of a class, or of one derived from it, have an attribute of their own."""
-    made = [getattr(vars(each).get("__init__"), "__code__", None) for each in cls.__mro__]
-    sets = any(name in code.co_names for code in made if code is not None)
-    derived: list[type] = cls.__subclasses__()
-    return sets or any(name in vars(each) for each in derived)
-
-
-def _called(function: _Named) -> _Named | _Made | None:
-    """What a call gives."""
-    value = function.value
-    if not isinstance(value, type):
-        return _result(value, function.owner or getattr(value, "__self__", None))
-    signature = _signature(value)
-    if signature is not None and not signature.parameters:
-        return _Named(value.__name__, value())  # the options of a dataset, say
-    return _Made(value)
-
-
-def _result(function: Any, owner: Any) -> _Made | None:
-    """What a function returns, by its annotation, or that of the method that it overrides."""
-    functions = [function]
-    if isinstance(owner, type):
-        name = getattr(function, "__name__", "")
-        functions += [vars(cls)[name] for cls in owner.__mro__ if name in vars(cls)]
-    for each in functions:
-        found = _annotated(inspect.unwrap(getattr(each, "__func__", each)), owner)
-        if found is not None:
-            return found
-    return None
-
-
-def _annotated(function: Any, owner: Any) -> _Made | None:
-    annotation = getattr(function, "__annotations__", {}).get("return", "")
-    name = re.sub(r"\W.*", "", str(annotation))
-    if isinstance(owner, type) and name in {"P", "Self", *(cls.__name__ for cls in owner.__mro__)}:
-        return _Made(owner)
-    found = getattr(function, "__globals__", {}).get(name)
-    if isinstance(found, type) and found.__module__.startswith("tfwire."):
-        return _Made(found)
-    return None
-
-
-def _signature(function: Any) -> inspect.Signature | None:
-    try:
-        return inspect.signature(function)
-    except (TypeError, ValueError):
-        return None
-
-
-def _refusal(function: _Named, call: ast.Call) -> str:
-    """Why a function does not take the arguments of a call, by their number and their names."""
-    words = [each.arg for each in call.keywords]
-    signature = _signature(function.value)
-    spread = None in words or any(isinstance(each, ast.Starred) for each in call.args)
-    if spread or signature is None:
-        return ""
-    earlier = getattr(function.value, "earlier_names", {})
-    today = [str(earlier.get(word, word)) for word in words if earlier.get(word, word)]
-    is_method = function.owner is not None and inspect.isfunction(function.value)
-    try:
-        signature.bind_partial(*[None] * (len(call.args) + is_method), **dict.fromkeys(today))
-    except TypeError as error:
-        return f"the call has {error}".replace("has got", "has")
-    return ""
-
-
-def _fault(error: AttributeError) -> str:
-    _, found, instead = str(error).partition("; instead: ")
-    return f"instead: {instead}" if found else _NO_REPLACEMENT
-
-
 # ---- The program ---------------------------------------------------------------------------------
 class _NameFollower(ast.NodeVisitor):
     """Follows the names of TensorFlow through a program. Visiting an expression returns what it
-    stands for: _Named, _Made, _Parts, or None if that is not known."""
+    stands for: Named, Made, _Parts, or None if that is not known."""
 
     def __init__(self) -> None:
         self.imports: list[Import] = []
@@ -207,8 +95,13 @@ class _NameFollower(ast.NodeVisitor):
     def _lose(self, node: ast.AST, value: Any) -> None:
         """Notes that something which may be of TensorFlow is not followed."""
         values = value.values if isinstance(value, _Parts) else [value]
-        if any(isinstance(each, _Named | _Made) for each in values):
+        if any(isinstance(each, Named | Made) for each in values):
             self.lost.add(getattr(node, "lineno", 1))
+
+    def _lose_modules(self, node: ast.AST, values: Iterable[Any]) -> None:
+        for each in values:
+            if isinstance(each, Named) and isinstance(each.value, ModuleType):
+                self._lose(node, each)
 
     # ---- Expressions ----
     def visit_Name(self, node: ast.Name) -> Any:
@@ -226,36 +119,49 @@ class _NameFollower(ast.NodeVisitor):
         base, use = self._chain(node.value)
         if use is not None and use.fault:
             return None, use._replace(name=f"{use.name}.{node.attr}")
-        if not isinstance(base, _Named | _Made) or not _is_read(node):
+        if not isinstance(base, Named | Made) or not _is_read(node):
             return None, use
-        name = f"{base.path if isinstance(base, _Named) else base.cls.__name__}.{node.attr}"
+        name = f"{base.path if isinstance(base, Named) else base.cls.__name__}.{node.attr}"
         try:
-            value = _attribute(base, node.attr)
+            value = attribute_of(base, node.attr)
         except AttributeError as error:
-            return None, _use_at(node, name, _fault(error))
+            return None, _use_at(node, name, fault_of(error))
         return value, _use_at(node, name) if value else use
 
     def visit_Call(self, node: ast.Call) -> Any:
         function, use = self._chain(node.func)
         result = None
-        if isinstance(function, _Named) and callable(function.value):
-            refusal = _refusal(function, node)
+        if isinstance(function, Named) and callable(function.value):
+            refusal = refusal_of(function, node)
             if refusal:
                 use = _use_at(node.func, function.path, refusal)
-            result = _called(function)
+            result = result_of_call(function)
         self.uses += [use] if use else []
-        values = self._each([*node.args, *node.keywords])
+        values = self._each([*node.args, *(each.value for each in node.keywords)])
+        if function is None:  # of the program: the methods of objects are seen when it runs
+            self._lose_modules(node, values)
         name = ast.unparse(node.func)
         if name == "getattr":
             self._lose(node, values[0] if values else None)
         elif name in ("importlib.import_module", "import_module", "__import__"):
             first = node.args[0] if node.args else None
             is_ours = isinstance(first, ast.Constant) and "tensorflow" in str(first.value)
-            self._lose(node, _TENSORFLOW if is_ours else None)
+            self._lose(node, TENSORFLOW if is_ours else None)
         return result
 
     def visit_Return(self, node: ast.Return) -> None:
         self._lose(node, None if node.value is None else self.visit(node.value))
+
+    visit_Yield: Any = visit_Return
+
+    def visit_Dict(self, node: ast.Dict) -> None:
+        self._each(node.keys)
+        self._lose_modules(node, self._each(node.values))
+
+    def visit_Subscript(self, node: ast.Subscript) -> None:
+        value = self.visit(node.value)
+        self.visit(node.slice)
+        self._lose(node, value if isinstance(value, _Parts) else None)
 
     def visit_Tuple(self, node: ast.Tuple | ast.List) -> Any:
         return _Parts(self._each(node.elts))
@@ -278,7 +184,7 @@ class _NameFollower(ast.NodeVisitor):
     def visit_ListComp(self, node: Any) -> None:
         with self._inner():
             for part in node.generators:
-                self.visit(part.iter)
+                self._lose(part.iter, _parts_of(self.visit(part.iter)))
                 self._bind(part.target, None)
                 self._each(part.ifs)
             self._each(getattr(node, name, None) for name in ("key", "value", "elt"))
@@ -312,7 +218,9 @@ class _NameFollower(ast.NodeVisitor):
         """Their names; their defaults and annotations are of the scope around the function."""
         every = [*found.posonlyargs, *found.args, *found.kwonlyargs]
         every += [each for each in (found.vararg, found.kwarg) if each is not None]
-        self._each([*found.defaults, *found.kw_defaults, *(each.annotation for each in every)])
+        self._each(each.annotation for each in every)
+        for default in (*found.defaults, *found.kw_defaults):
+            self._lose_modules(default or found, self._each([default]))
         return [each.arg for each in every]
 
     # ---- Statements ----
@@ -327,7 +235,7 @@ class _NameFollower(ast.NodeVisitor):
                 statements.append(import_of(parts, alias.asname))
             else:
                 statements.append(ast.unparse(ast.Import([alias])))
-            self._scopes[-1][bound] = found if alias.asname or not found else _TENSORFLOW
+            self._scopes[-1][bound] = found if alias.asname or not found else TENSORFLOW
         if changed:
             self._replace(node, "; ".join(statements))
 
@@ -345,17 +253,17 @@ class _NameFollower(ast.NodeVisitor):
         if kept:
             self._replace(node, from_import_of(parts, kept))
 
-    def _imported(self, node: ast.stmt, root: str, parts: list[str]) -> _Named | None:
+    def _imported(self, node: ast.stmt, root: str, parts: list[str]) -> Named | None:
         """A module or a name of one; what is not there is noted."""
         if root != "tensorflow":
             instead = _OVER_TENSORFLOW.get(root)
-            self._note(node, root, f"instead: {instead}" if instead else _NO_REPLACEMENT)
+            self._note(node, root, f"instead: {instead}" if instead else NO_REPLACEMENT)
             return None
         try:
-            found = _module(parts)
+            found = module_of(parts)
         except AttributeError as error:
             public = parts[0] == "python" and hasattr(compat, parts[-1])
-            fault = f"instead: tf.{parts[-1]}" if public else _fault(error)
+            fault = f"instead: tf.{parts[-1]}" if public else fault_of(error)
             self._note(node, ".".join(["tf", *parts]), fault)
             return None
         if parts and not isinstance(node, ast.Import):
@@ -385,8 +293,8 @@ class _NameFollower(ast.NodeVisitor):
     def visit_With(self, node: ast.With | ast.AsyncWith) -> None:
         for item in node.items:
             found = self.visit(item.context_expr)
-            entered = getattr(found.cls, "__enter__", None) if isinstance(found, _Made) else None
-            self._bind(item.optional_vars, entered and _result(entered, found.cls))
+            entered = getattr(found.cls, "__enter__", None) if isinstance(found, Made) else None
+            self._bind(item.optional_vars, entered and result_of(entered, found.cls))
         self._each(node.body)
 
     visit_AsyncWith = visit_With
@@ -397,10 +305,11 @@ class _NameFollower(ast.NodeVisitor):
 
     def visit_For(self, node: ast.For | ast.AsyncFor | ast.While) -> None:
         """A loop: what it binds is not known at its beginning."""
-        self.visit(node.test if isinstance(node, ast.While) else node.iter)
+        value = self.visit(node.test if isinstance(node, ast.While) else node.iter)
+        self._lose(node, _parts_of(value))
         for part in ast.walk(node):
             name = part.id if isinstance(part, ast.Name) and not _is_read(part) else ""
-            if isinstance(self._scopes[-1].get(name), _Made):
+            if isinstance(self._scopes[-1].get(name), Made):
                 self._scopes[-1][name] = None
         self._bind(getattr(node, "target", None), None)
         self._branches(node.body, [])
@@ -421,7 +330,7 @@ class _NameFollower(ast.NodeVisitor):
         self._each(node.body)
 
     def visit_Match(self, node: ast.Match) -> None:
-        self.visit(node.subject)
+        self._lose(node, self.visit(node.subject))
         for part in ast.walk(node):
             for name in ("name", "rest"):  # of patterns that bind
                 if isinstance(part, ast.pattern) and getattr(part, name, None):
@@ -460,6 +369,12 @@ class _NameFollower(ast.NodeVisitor):
         self._scopes[-1][node.name] = None
         with self._inner():
             self._each(node.body)
+            self._lose_modules(node, self._scopes[-1].values())  # attributes of the class
+
+
+def _parts_of(value: Any) -> _Parts | None:
+    """A tuple or a list, whose elements a loop takes; None: of other objects it is not known."""
+    return value if isinstance(value, _Parts) else None
 
 
 def _is_read(node: ast.Name | ast.Attribute) -> bool:
@@ -468,7 +383,7 @@ def _is_read(node: ast.Name | ast.Attribute) -> bool:
 
 def _joined(values: list[Any]) -> Any:
     """What a name stands for after branches: of several imports, the first."""
-    named = [value for value in values if isinstance(value, _Named)]
+    named = [value for value in values if isinstance(value, Named)]
     return named[0] if named else values[0] if all(v == values[0] for v in values) else None
 
 
