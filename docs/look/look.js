@@ -2,7 +2,6 @@
 const CHUNK = 4 << 20; // bytes read at a time
 const ROWS = 10;
 const MOST_REGIONS = 100; // that are listed
-const END_OF_INPUT = 2; // TFW_NEED_INPUT
 const [LIST, STEP] = [1, 2];
 const KINDS = ["no values", "bytes", "float", "int64"];
 const REASONS = {
@@ -38,7 +37,7 @@ class Reader {
       for (let at = 0; at < bytes.length; ) {
         const data = this.core.reserve();
         const length = Math.min(this.core.room(), bytes.length - at);
-        if (data === 0) throw new RangeError("a record is too large for this page");
+        if (data === 0) throw new RangeError(REASONS["-13"]);
         this.bytes.set(bytes.subarray(at, at + length), data);
         this.core.commit(length);
         at += length;
@@ -52,7 +51,7 @@ class Reader {
   *ready() {
     let status;
     while ((status = this.core.next()) === 0) yield;
-    if (status < 0) throw new RangeError("a record is too large for this page");
+    if (status < 0) throw new RangeError(REASONS[status] ?? `error ${status}`);
   }
 
   /** Stretches that were left out so far. */
@@ -92,7 +91,7 @@ class Reader {
     return { ...found, features };
   }
 
-  /** A function for value i of a feature: strings are copied when they are shown. */
+  /** The first values of a feature; strings are copies. */
   values(kind, n, first) {
     const at = this.core.values() + 8 * first;
     const buffer = this.core.memory.buffer;
@@ -132,7 +131,7 @@ class RecordFile {
     }
   }
 
-  /** Notes where a record begins: records behind it are read from there on. */
+  /** Notes where a record begins: records after it are read from there on. */
   note(number, offset) {
     if (this.format === null && offset >= this.places.at(-1).offset + CHUNK) {
       this.places.push({ number, offset });
@@ -146,7 +145,7 @@ class RecordFile {
 
 // ---- What is shown -------------------------------------------------------------------------
 
-let opened = null; // { file, records } and, once it is verified, { done: true }
+let opened = null; // { file, records, bytes, done }: what was verified so far
 let page = 0; // of which the newest is shown
 let pictures = []; // their addresses, given back with the page
 

@@ -385,8 +385,8 @@ class Transformations(PerElement[Element]):
         records are divided, and those of ``batch`` come in other batches: of indexed records and
         arrays contiguous parts of what is left, in its order, shuffled or not; of files those that
         were not begun and what is left of the others, and what the buffers of shuffles held comes
-        first, and is shuffled again. After ``repeat``, ``interleave``, ``bucket``, ``pack``,
-        ``sample_from_datasets``, generators and ``cache``, only the same number goes on.
+        first, and is shuffled again. After stages such as ``repeat``, ``zip``, ``pack``
+        and ``cache``, only the same number goes on: the page on datasets has them all.
 
         Args:
             states: What ``state_dict`` of the iterators over all shards returned,

@@ -130,7 +130,7 @@ class IndexedRecords(ByNumber):
 class Chosen(ByNumber):
     """Places in another stage, wrapping around after the last."""
 
-    def __init__(self, source: ByNumber, places: range) -> None:
+    def __init__(self, source: ByNumber, places: Any) -> None:
         self._source = source
         self._places = places if source.length else range(0)
         self.length = len(self._places)
@@ -139,8 +139,7 @@ class Chosen(ByNumber):
         self.files = source.files
 
     def origin(self, epoch: str, place: int) -> list[int]:
-        chosen = self._places.start + self._places.step * place
-        return self._source.origin(epoch, chosen % (self._source.length or 1))
+        return self._source.origin(epoch, int(self._chosen(np.int64(place))))
 
     def fetch(self, places: Array) -> list[Any]:
         return self._source.fetch(self._chosen(places))
@@ -148,9 +147,8 @@ class Chosen(ByNumber):
     def record_numbers(self, places: Array) -> Array:
         return self._source.record_numbers(self._chosen(places))
 
-    def _chosen(self, places: Array) -> Array:
-        chosen: Array = self._places.start + self._places.step * places
-        return chosen % self._source.length
+    def _chosen(self, places: Any) -> Any:
+        return (self._places.start + self._places.step * places) % (self._source.length or 1)
 
     def describe(self) -> str:
         return f"{self._source.describe()}[{self._places}]"
@@ -202,22 +200,11 @@ class Joined(ByNumber):
         return part.origin(epoch, int(inner[0]))
 
 
-class Picked(ByNumber):
-    """The elements at some places of another stage."""
+class Picked(Chosen):
+    """The elements at some places of another stage, an array."""
 
-    def __init__(self, source: ByNumber, places: Array) -> None:
-        self._source, self._places = source, places
-        self.length = len(places)
-        self.spec, self.files, self.at_once = source.spec, source.files, source.at_once
-
-    def fetch(self, places: Array) -> list[Any]:
-        return self._source.fetch(self._places[places])
-
-    def record_numbers(self, places: Array) -> Array:
-        return self._source.record_numbers(self._places[places])
-
-    def origin(self, epoch: str, place: int) -> list[int]:
-        return self._source.origin(epoch, int(self._places[place]))
+    def _chosen(self, places: Any) -> Any:
+        return self._places[places]
 
 
 class Permuted(ByNumber):

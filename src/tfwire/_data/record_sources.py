@@ -181,7 +181,7 @@ class Records(Stage):
 
     def left(self, passes: Sequence[Left], epoch: str) -> Stage:
         """Files that were not begun, and the others from where they are read on."""
-        found = self.with_options(**self.options)
+        found = self.apart()
         found.paths, starts = [], []
         for left in passes:
             files = left.stage.of_epoch(epoch)

@@ -56,7 +56,11 @@ static void a_failure_is_reported(void) {
     tfw_error error;
     CHECK_EQ(TFW_E_IO, tfw_read_at(-1, out, 1, 7, &got, &error));
     CHECK(got == 0 && error.offset == 7);
-    CHECK(error.os_errno == EBADF || error.os_errno == EINVAL); /* that from Node.js */
+#ifdef __wasi__
+    CHECK(error.os_errno == EBADF || error.os_errno == EINVAL); /* by the version of Node.js */
+#else
+    CHECK_EQ(EBADF, error.os_errno);
+#endif
     int fd = numbered_file();
     CHECK_EQ(TFW_E_IO, tfw_read_at(fd, out, 1, UINT64_MAX, &got, NULL));
     CHECK_EQ(0, got);

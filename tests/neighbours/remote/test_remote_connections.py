@@ -180,7 +180,9 @@ def test_a_handshake_that_never_comes_ends_with_the_reader(secure):
         stopped = Event()
         with ThreadPoolExecutor() as pool:
             waiting = pool.submit(connections._connect, stopped)
-            wait_for(lambda: connections._used)
+            greeted, _ = silent.accept()
+            with greeted:
+                assert greeted.recv(1)  # it begins the handshake
             stopped.set()
             connections.stop()
             with pytest.raises((OSError, EOFError)):

@@ -22,10 +22,8 @@ class Left(NamedTuple):
         """The position where it begins."""
         if not self.given:
             return self.at
-        cursor, given = self.stage.open(epoch, self.at), self.given
+        cursor = advanced(self.stage.open(epoch, self.at), self.given, exactly=False)
         try:
-            while given and (found := cursor.take(min(given, ELEMENTS_PER_SKIP))):
-                given -= len(found)
             return plain(cursor.snapshot())
         finally:
             cursor.close()
@@ -39,7 +37,9 @@ def advanced(cursor: AnyCursor, given: int, exactly: bool = True) -> AnyCursor:
     """
     try:
         # Nothing is read yet if there are none.
-        if given and len(cursor.take(given)) < given and exactly:
+        while given and (found := cursor.take(min(given, ELEMENTS_PER_SKIP))):
+            given -= len(found)
+        if given and exactly:
             raise ValueError(MISSING)
     except BaseException:
         cursor.close()

@@ -28,12 +28,12 @@ class JoinedKeys(NamedTuple):
     Attributes:
         keys: One for each record; no two are equal.
         paths: The files.
-        ends: How many records there are up to the end of each.
+        firsts: The number of the first record of each, and of all records.
     """
 
     keys: RecordKeys
     paths: Sequence[Any]
-    ends: Array
+    firsts: Array
 
     @classmethod
     def of(cls, paths: Sequence[Any], indexes: Sequence[Any]) -> JoinedKeys:
@@ -60,7 +60,7 @@ class JoinedKeys(NamedTuple):
         if not found:
             raise ValueError("there are no files, and so no keys")
         joined = cls(
-            RecordKeys.joined(found), paths, np.cumsum(list(map(len, found)), dtype=np.int64)
+            RecordKeys.joined(found), paths, np.cumsum([0, *map(len, found)], dtype=np.int64)
         )
         joined.check_unique()
         return joined
@@ -80,8 +80,8 @@ class JoinedKeys(NamedTuple):
 
     def where(self, number: int) -> tuple[Any, int]:
         """The file of a record, and its number there."""
-        file = int(np.searchsorted(self.ends, number, "right"))
-        return self.paths[file], number - (int(self.ends[file - 1]) if file else 0)
+        file = int(np.searchsorted(self.firsts, number, "right")) - 1
+        return self.paths[file], number - int(self.firsts[file])
 
 
 class RecordsByKey(Mapping[RecordKey, bytes]):
@@ -153,8 +153,8 @@ class RecordsByKey(Mapping[RecordKey, bytes]):
         if not _is_one(key):
             numbers = self._find(key)
             if (numbers < 0).any():
-                missing = [each for each, n in zip(key, numbers, strict=True) if n < 0]
-                self._refuse([getattr(each, "item", lambda each=each: each)() for each in missing])
+                keys = key.tolist() if isinstance(key, np.ndarray) else key
+                self._refuse([each for each, n in zip(keys, numbers, strict=True) if n < 0])
             return numbers
         number = int(self._find([key])[0])
         if number < 0:

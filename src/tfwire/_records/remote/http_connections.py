@@ -17,6 +17,7 @@ from contextlib import suppress
 from functools import cache
 from http.client import HTTPException, HTTPResponse
 from importlib import import_module
+from types import SimpleNamespace
 from typing import Any
 
 from tfwire._records.remote import http_answers
@@ -80,6 +81,14 @@ class Connections:
         Raises:
             UnsuitableError: aiohttp should ask instead. The body is as it was.
         """
+        try:
+            self._read_range(body, facts, stopped)
+        except ssl.SSLCertVerificationError:
+            raise
+        except ssl.SSLError as error:  # which passes, as aiohttp says by its own class
+            raise ConnectionError(str(error)) from error
+
+    def _read_range(self, body: Body, facts: Facts, stopped: threading.Event) -> None:
         wanted = f"Range: bytes={body.at}-{body.end - 1}\r\n\r\n"
         connection, answer, start = self._ask(wanted, stopped)
         whole = False
@@ -94,8 +103,6 @@ class Connections:
             if answer.length is not None and got < size:
                 raise EOFError(f"the answer ends after {got} of {size} bytes")
             whole = max(got, len(start)) == answer.length and not answer.will_close
-        except ssl.SSLError as error:
-            raise ConnectionError(str(error)) from error
         finally:
             self._used.discard(connection)
             if whole and not stopped.is_set():
@@ -108,10 +115,13 @@ class Connections:
         may be closed by now: then a new one is made."""
         request = (self._request + rest).encode("ascii")
         for new in (False, True):
-            try:
-                connection = self._connect(stopped) if new else self._idle.pop()
-            except IndexError:
-                continue
+            if new:
+                connection = self._connect(stopped)
+            else:
+                try:
+                    connection = self._idle.pop()
+                except IndexError:
+                    continue
             self._used.add(connection)
             try:
                 if stopped.is_set():  # before this connection was seen
@@ -122,10 +132,8 @@ class Connections:
             except BaseException as error:
                 self._used.discard(connection)
                 connection.close()
-                if isinstance(error, ssl.SSLError):
-                    error = ConnectionError(str(error))
-                if new or not isinstance(error, ConnectionError):
-                    raise error from None
+                if new or not isinstance(error, (ConnectionError, ssl.SSLError)):
+                    raise
         raise AssertionError
 
     def _connect(self, stopped: threading.Event) -> socket.socket:
@@ -143,10 +151,6 @@ class Connections:
                     if number == len(found) or not isinstance(error, OSError):
                         raise
         except socket.gaierror as error:
-            raise ConnectionError(str(error)) from error
-        except ssl.SSLError as error:
-            if isinstance(error, ssl.SSLCertVerificationError):
-                raise
             raise ConnectionError(str(error)) from error
         raise ConnectionError(f"{self._address[0]} has no address")
 
@@ -214,7 +218,7 @@ class _Answer:
     """
 
     def __init__(self, head: bytes, url: Any) -> None:
-        source: Any = _HeadSocket(head)  # has all of a socket that is used
+        source: Any = SimpleNamespace(makefile=lambda mode: io.BytesIO(head))  # all that is used
         parsed = HTTPResponse(source, method="GET")
         try:
             parsed.begin()
@@ -222,7 +226,10 @@ class _Answer:
             raise UnsuitableError from error
         if parsed.chunked or parsed.status < 200 or 300 <= parsed.status < 400:
             raise UnsuitableError
-        self.status, self.headers = parsed.status, _Headers(parsed.headers)
+        self.status = parsed.status
+        headers: Any = parsed.headers
+        headers.getall = headers.get_all  # as aiohttp names it
+        self.headers = headers
         self.length, self.will_close = parsed.length, parsed.will_close
         self._reason, self._url = parsed.reason, url
 
@@ -231,24 +238,6 @@ class _Answer:
             aiohttp = import_module("aiohttp")
             about = aiohttp.RequestInfo(self._url, "GET", None, self._url)
             raise aiohttp.ClientResponseError(about, (), status=self.status, message=self._reason)
-
-
-class _Headers:
-    """Headers by the methods of aiohttp's."""
-
-    def __init__(self, parsed: Any) -> None:
-        self.get = parsed.get
-        self.getall = parsed.get_all
-
-
-class _HeadSocket:
-    """What HTTPResponse takes for a socket: the bytes before the body."""
-
-    def __init__(self, head: bytes) -> None:
-        self._head = head
-
-    def makefile(self, mode: str) -> io.BytesIO:
-        return io.BytesIO(self._head)
 
 
 def _receive_head(connection: socket.socket) -> tuple[bytes, bytes]:

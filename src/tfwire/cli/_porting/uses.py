@@ -61,8 +61,7 @@ class _Parts(NamedTuple):
 
 def find_uses(tree: ast.Module) -> tuple[list[Import], list[Use], list[int]]:
     """The imports of TensorFlow in a program, and what it uses of it, by lines; and the lines after
-    which it is not known what becomes of it: an attribute or an item is set, a function returns it,
-    or getattr or importlib gives it."""
+    which it is not followed: docs/porting.md says where that is."""
     program = _NameFollower()
     program.run(tree)
     return program.imports, sorted(program.uses), sorted(program.lost)
