@@ -119,8 +119,9 @@ def _entered() -> list[Any]:
 
 def _living() -> list[Any]:
     found = []
-    for number, known in list(_iterators.items()):
-        iterator = known()
+    for number in list(_iterators):  # of items, it would let other threads run, and add theirs
+        known = _iterators.get(number)
+        iterator = None if known is None else known()
         if iterator is None:
             _iterators.pop(number, None)
         else:
