@@ -204,7 +204,27 @@ def _integers(value: Any) -> Any:
     return array.astype(np.int64)
 
 
-class SparseTensor(Explained):
+class _Composite(Explained):
+    """A tensor of several parts, those of ``plain``."""
+
+    __slots__ = ("plain",)
+    plain: Any
+
+    @property
+    def shape(self) -> TensorShape:
+        """The shape; None in the dimensions in which rows differ."""
+        return TensorShape(self.plain.shape)
+
+    def get_shape(self) -> TensorShape:
+        """The shape."""
+        return self.shape
+
+    @property
+    def dtype(self) -> DType:
+        return as_dtype(self.plain.dtype)
+
+
+class SparseTensor(_Composite):
     """A :class:`tfwire.SparseTensor` (``plain``) whose fields have ``numpy()``.
 
     Args:
@@ -217,7 +237,7 @@ class SparseTensor(Explained):
     """
 
     _tf_name = "SparseTensor"
-    __slots__ = ("plain",)
+    __slots__ = ()
 
     # A node of a graph if parts are. ``tfwire.compat`` sets it, since graphs import this module.
     defer: ClassVar[Callable[..., Any]] = staticmethod(lambda cls, parts: None)
@@ -251,18 +271,6 @@ class SparseTensor(Explained):
     def dense_shape(self) -> Tensor:
         return Tensor._of(self.plain.dense_shape)
 
-    @property
-    def shape(self) -> TensorShape:
-        return TensorShape(self.plain.shape)
-
-    def get_shape(self) -> TensorShape:
-        """The dense shape."""
-        return self.shape
-
-    @property
-    def dtype(self) -> DType:
-        return as_dtype(self.plain.dtype)
-
     @classmethod
     def from_value(cls, sparse_tensor_value: Any) -> SparseTensor:
         """A SparseTensor of one of tfwire, or of one that a session returned."""
@@ -283,11 +291,11 @@ class SparseTensor(Explained):
         )
 
 
-class RaggedTensor(Explained):
+class RaggedTensor(_Composite):
     """A :class:`tfwire.RaggedTensor` (``plain``) whose parts have ``numpy()``."""
 
     _tf_name = "RaggedTensor"
-    __slots__ = ("plain",)
+    __slots__ = ()
 
     def __init__(self, plain: tfw.RaggedTensor) -> None:
         self.plain: tfw.RaggedTensor = plain
@@ -334,18 +342,6 @@ class RaggedTensor(Explained):
     @property
     def ragged_rank(self) -> int:
         return self.plain.ragged_rank
-
-    @property
-    def shape(self) -> TensorShape:
-        return TensorShape(self.plain.shape)
-
-    def get_shape(self) -> TensorShape:
-        """The shape, None in the dimensions in which rows differ."""
-        return self.shape
-
-    @property
-    def dtype(self) -> DType:
-        return as_dtype(self.plain.dtype)
 
     def nrows(self, out_type: Any = None, name: str | None = None) -> Tensor:
         """The number of rows, int64 or of another dtype."""

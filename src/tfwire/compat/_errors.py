@@ -11,11 +11,11 @@ from __future__ import annotations
 
 import errno
 import os
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import contextmanager
-from functools import cache, wraps
+from functools import cache
 from types import SimpleNamespace
-from typing import Any, NoReturn, TypeVar
+from typing import Any, NoReturn
 
 from tfwire import DataLossError, Error
 from tfwire._interface.messages import InvalidArgumentError, printable
@@ -181,8 +181,6 @@ def missing(name: str) -> AttributeError:
         )
     return AttributeError(f"tf.{name} is not in tfwire.compat; instead: {replacement}")
 
-
-Function = TypeVar("Function", bound=Callable[..., Any])
 
 _CODE_NAMES = (
     "OK CANCELLED UNKNOWN INVALID_ARGUMENT DEADLINE_EXCEEDED NOT_FOUND ALREADY_EXISTS "
@@ -370,7 +368,7 @@ def as_tensorflow(error: OSError) -> OSError:
 
 @contextmanager
 def translating_files() -> Iterator[None]:
-    """Raises the errors of the operating system as TensorFlow's."""
+    """Raises the errors of the operating system as TensorFlow's. Also a decorator."""
     try:
         yield
     except OSError as error:
@@ -383,19 +381,6 @@ def raise_translated(error: OSError) -> NoReturn:
     if theirs is error:
         raise error
     raise theirs from error
-
-
-def with_file_errors(function: Function) -> Function:
-    """The function, raising errors of the operating system as TensorFlow's."""
-
-    @wraps(function)
-    def translated(*args: Any, **kwargs: Any) -> Any:
-        try:
-            return function(*args, **kwargs)
-        except OSError as error:
-            raise_translated(error)
-
-    return translated  # type: ignore[return-value]
 
 
 # ---- Arguments ----------------------------------------------------------------------------------

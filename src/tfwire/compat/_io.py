@@ -24,7 +24,6 @@ from tfwire.compat._errors import (
     errors,
     raise_translated,
     translating_files,
-    with_file_errors,
 )
 from tfwire.compat._tensor import Tensor
 
@@ -331,17 +330,10 @@ class GFile(Explained):
 
 
 for _name in (
-    "read",
-    "readline",
-    "readlines",
-    "__iter__",
-    "write",
-    "seek",
-    "tell",
-    "flush",
-    "close",
+    *("read", "readline", "readlines", "__iter__", "write"),
+    *("seek", "tell", "flush", "close"),
 ):
-    setattr(GFile, _name, with_file_errors(getattr(GFile, _name)))
+    setattr(GFile, _name, translating_files()(getattr(GFile, _name)))
 
 io_gfile: Namespace = Namespace(
     "io.gfile",
@@ -374,15 +366,13 @@ gfile: Namespace = Namespace(
 class TFRecordWriter(tfw.TFRecordWriter):
     """As :class:`tfwire.TFRecordWriter`, with the errors of TensorFlow."""
 
-    @with_file_errors
+    @translating_files()
     def __init__(self, path: Any, options: Any = None, **others: Any) -> None:
         super().__init__(path, options, **others)
 
     def _run(self, operation: Callable[..., Any], *arguments: Any) -> Any:
-        try:
+        with translating_files():
             return super()._run(operation, *arguments)
-        except OSError as error:
-            raise_translated(error)
 
     def _fail(self, failure: Exception) -> None:
         super()._fail(ClosedError(str(failure)) if type(failure) is ValueError else failure)

@@ -18,7 +18,7 @@ from tfwire._interface.messages import InvalidArgumentError, integer
 from tfwire._interface.pipelines import Replayed, paths_of
 from tfwire.compat._constants import to_numpy
 from tfwire.compat._data.dataset import AUTOTUNE, Dataset
-from tfwire.compat._errors import refusing_arguments, with_file_errors
+from tfwire.compat._errors import refusing_arguments, translating_files
 
 if TYPE_CHECKING:
     from tfwire.typing import CompressionType, StorageOptions
@@ -184,7 +184,7 @@ class DatasetWriter:
         self.filename = to_numpy(filename)
         self.compression_type = compression_type
 
-    @with_file_errors
+    @translating_files()
     def write(self, dataset: Any) -> None:
         path = os.fsdecode(self.filename)
         tfw.write_records(path, dataset.as_numpy_iterator(), self.compression_type)

@@ -139,16 +139,8 @@ class Grouping(Generating):
         drop_remainder: bool = False,
         name: str | None = None,
     ) -> P:
-        """Padded batches of elements of similar length.
-
-        Args:
-            element_length_func: The length of an element.
-            bucket_boundaries: The lengths at which the next bucket begins, in order.
-            bucket_batch_sizes: The batch size of each bucket, one more than there are boundaries.
-            padded_shapes, padding_values, drop_remainder: As for ``padded_batch``.
-            pad_to_bucket_boundary: Pad sizes that are None to the boundary of the bucket minus 1.
-            no_padding: Batch without padding.
-        """
+        """As :meth:`tfwire.Dataset.bucket_by_sequence_length`, with tensors as arguments too; no
+        ``padded_shapes`` are needed for ``pad_to_bucket_boundary``."""
         check_callable("element_length_func", element_length_func)
         if pad_to_bucket_boundary and padded_shapes is None and not no_padding:
             padded_shapes = map_structure(lambda leaf: leaf.shape, self.element_spec)
