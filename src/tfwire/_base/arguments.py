@@ -151,6 +151,12 @@ def refuse_null(name: str, path: str | bytes | os.PathLike[Any]) -> None:
         )
 
 
+def is_indexable(values: Any) -> bool:
+    """False for what is no sequence, though numpy takes it for one or for its items: a set, which
+    has no order, a mapping and an iterator."""
+    return hasattr(values, "__getitem__") and not isinstance(values, Mapping)
+
+
 def refuse_unordered(name: str, values: Any) -> None:
     """Checks an argument whose order decides the result. Views of a dict, as ``d.keys()``, have its
     order.

@@ -219,9 +219,9 @@ def resume_shards(whole: Stage, states: Sequence[dict[str, Any]], hosts: int) ->
                 f"states[{number}] is of epoch {state['epoch']}, states[0] of epoch "
                 f"{states[0]['epoch']}: all must be of the same"
             )
-    start = _start_of(states[0]["at"], 0)
-    for number, state in enumerate(states):
-        if _start_of(state["at"], number) != start:
+    start, *others = (_start_of(state["at"], number) for number, state in enumerate(states))
+    for number, other in enumerate(others, 1):
+        if other != start:
             raise ValueError(f"states[{number}] went on from other states than states[0] did")
     own = None if start is None else [state["at"]["shares"] for state in states]
     divisions = _divisions(whole, [state["pipeline"] for state in states], hosts, own)

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import itertools
 from abc import abstractmethod
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from typing import Any, NoReturn, TypeVar, overload
 
 import numpy as np
 
 from tfwire._base.aliases import Array
-from tfwire._base.arguments import as_index, slice_indices
+from tfwire._base.arguments import as_index, is_indexable, slice_indices
 from tfwire._base.text import html_of
 from tfwire._records.index.records_by_key import JoinedKeys, RecordsByKey
 
@@ -99,14 +99,16 @@ class RecordSequence:
             # The step of a slice of one record may be of any size.
             step = chosen.step if len(chosen) > 1 else 1
             return chosen.start + np.arange(len(chosen), dtype=np.int64) * step
-        # A set has no order. numpy would take the keys of a dict, and what an iterator gives.
-        if not hasattr(key, "__getitem__") or isinstance(key, Mapping):
+        if not is_indexable(key):
             raise _wrong_key(key)
         found = np.asarray(key)
         if found.shape == (0,):
             found = found.astype(np.int64)
         if found.dtype.kind in "Of":  # numpy makes these of integers above 64 bits
-            found = _integers(key)
+            try:
+                found = np.array(list(map(as_index, key)), object)
+            except TypeError:
+                raise _wrong_key(key) from None
         if found.ndim != 1 or found.dtype.kind not in "iuO":
             raise _wrong_key(key)
         wrong = (found < -count) | (found >= count)
@@ -153,15 +155,6 @@ class RecordSequence:
 
     def __exit__(self, *exc_info: object) -> None:
         self.close()
-
-
-def _integers(key: Any) -> Array:
-    """The items of a sequence as Python's integers."""
-    try:
-        items = [as_index(item) for item in key]
-    except TypeError:
-        raise _wrong_key(key) from None
-    return np.fromiter(items, object, len(items))
 
 
 def _wrong_key(key: Any) -> TypeError:

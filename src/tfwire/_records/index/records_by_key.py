@@ -9,6 +9,7 @@ from typing import Any, NamedTuple, NoReturn, Protocol, overload
 import numpy as np
 
 from tfwire._base.aliases import Array, RecordKey
+from tfwire._base.arguments import is_indexable
 from tfwire._base.errors import DataLossError, ParseError
 from tfwire._base.text import first_few, plural, quoted, show_path
 from tfwire._records.index.record_keys import RecordKeys
@@ -162,9 +163,8 @@ class RecordsByKey(Mapping[RecordKey, bytes]):
         return number
 
     def _find(self, keys: Any) -> Array:
-        # A set has no order; the keys of a dict would be taken, and what an iterator gives.
-        other = not hasattr(keys, "__getitem__") or isinstance(keys, (Mapping, bytearray))
-        if other or getattr(keys, "ndim", 1) != 1:
+        is_sequence = is_indexable(keys) and not isinstance(keys, bytearray)
+        if not is_sequence or getattr(keys, "ndim", 1) != 1:
             raise TypeError(f"expected a key, or a sequence of keys, found {type(keys).__name__}")
         if not len(self._keys):  # nothing says of which type they are
             return np.full(len(keys), -1, np.int64)
