@@ -8,10 +8,9 @@ from collections.abc import Iterator
 from typing import Any
 
 from tfwire._base.native import check, create, ffi, lib, new_error, text
-from tfwire._parsing.base_parser import FileParser
 from tfwire._parsing.chunk_columns import first_misfit, rows_of_chunk
 from tfwire._parsing.failure import ADVICE, ParseFailure, Place, parse_error
-from tfwire._parsing.file_chunks import PathsOfFiles
+from tfwire._parsing.file_chunks import FileParser, PathsOfFiles
 from tfwire._records.reading.damage import display_name
 from tfwire._records.reading.pipeline import Chunk
 from tfwire.arrow._layout import TableLayout
@@ -129,7 +128,8 @@ class BatchParser(FileParser[RecordBatch]):
         if not self._layout.positions:
             return ffi.NULL, None
         files = range(chunk.begin.file, chunk.end.file + 1)
-        pinned = [ffi.new("char[]", _utf8(display_name(paths(file)))) for file in files]
+        names = [display_name(paths(file)).encode("utf-8", "backslashreplace") for file in files]
+        pinned = [ffi.new("char[]", name) for name in names]
         return ffi.new("char *[]", pinned), pinned
 
     def _create_array(self, chunk: Chunk, count: int, names: Any, out: Any) -> ParseFailure | None:
@@ -151,7 +151,3 @@ class BatchParser(FileParser[RecordBatch]):
                 return failure
         message = f"Key: {field.name}.  {text(error.text)}"
         return ParseFailure(reason, field.name, record, message)
-
-
-def _utf8(name: str) -> bytes:
-    return name.encode("utf-8", "backslashreplace")

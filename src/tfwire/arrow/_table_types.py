@@ -29,8 +29,7 @@ from tfwire._parsing.infer import InferredSchema, schema_of_files
 from tfwire._parsing.spec import Plan, compile_features
 from tfwire._parsing.survey import Survey
 from tfwire._parsing.write_plans import plans_of
-from tfwire._records.files.byte_sources import open_regular
-from tfwire._records.files.compression import DETECT_SIZE, detect_compression
+from tfwire._records.files.byte_sources import detected_in_file
 from tfwire._records.files.paths import is_path
 from tfwire._records.files.urls import is_url
 from tfwire._records.reading.batch_reader import BatchReader
@@ -116,14 +115,8 @@ def is_plain_file(path: Any, compression: Any) -> bool:
     """Whether a path is one of a regular file that is not compressed."""
     if compression not in ("auto", "") or is_url(path):
         return False
-    source = open_regular(path)
-    if source is None:
-        return False
-    try:
-        detect = compression == "auto"
-        return not (detect and detect_compression(source.peek(DETECT_SIZE)).compression)
-    finally:
-        source.close()
+    found = detected_in_file(path)
+    return found is not None and not (compression and found.compression)
 
 
 # ---- Plans --------------------------------------------------------------------------------------

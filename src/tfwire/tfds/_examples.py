@@ -325,16 +325,12 @@ class Split:
         return self._stored(numbers), numbers
 
     def _numbered_value(self, stored: dict[str, Any], number: Any) -> dict[str, Any]:
-        columns = {key: _one_row(value) for key, value in stored.items()}
+        columns = {key: [value] for key, value in stored.items()}
         return self._value(columns, 0, int(number))
 
     def __repr__(self) -> str:
         """Equal for equal examples: Grain's checkpoints compare it."""
         return f"<Split {self.name!r}: {len(self)} examples>"
-
-
-def _one_row(value: Any) -> list[Any]:
-    return [value]
 
 
 def _all_steps(group: Group, key: str) -> Iterator[tuple[str, StepsFeature]]:

@@ -15,6 +15,7 @@ from tfwire._base import system
 from tfwire._base.arguments import as_index
 from tfwire._base.native import ffi, lib
 from tfwire._base.text import show_path
+from tfwire._records.files.compression import DETECT_SIZE, Detected, detect_compression
 from tfwire._records.files.paths import Path
 
 # Bytes to ask a file object for: few enough to stay in the cache until they are copied.
@@ -365,6 +366,17 @@ def open_regular(path: Path, location: str | None = None) -> FileSource | None:
         return source
     source.close()
     return None
+
+
+def detected_in_file(path: Path) -> Detected | None:
+    """The compression of a regular file, as its first bytes say; None: it is something else."""
+    source = open_regular(path)
+    if source is None:
+        return None
+    try:
+        return detect_compression(source.peek(DETECT_SIZE))
+    finally:
+        source.close()
 
 
 # ---- Any number of bytes of a regular file, at an offset ----

@@ -94,7 +94,7 @@ class FileAccess:
     def _unusual(self, number: int, payload: bytes | None) -> bytes:
         """One record, which may be another one, or was not read so far."""
         if payload is not None:
-            self._check_number(number)
+            self._layout.check(number, self._path)
             return payload
         begin, end = self._offsets[number], self._offsets[number + 1]
         length = end - begin - FRAME
@@ -116,8 +116,7 @@ class FileAccess:
         if len(header) == _HEADER and len(payload) == length and len(footer) == _FOOTER:
             status = lib.tfw_verify_record(header, payload, length, footer, ffi.NULL)
             if status == _OK:
-                if number >= self._layout.checked:
-                    self._check_number(number)
+                self.check_read(number)
                 return payload
         payload = b""  # frees its memory before it is read again
         return self._reread(number)
@@ -169,7 +168,7 @@ class FileAccess:
     def check_read(self, number: int) -> None:
         """Refuses records that were read, up to this one, if they have other numbers."""
         if number >= self._layout.checked:
-            self._check_number(number)
+            self._layout.check(number, self._path)
 
     def _check_size(self, number: int, end: int) -> None:
         """Refuses a record that does not fit into the file, before memory is allocated for it: the
@@ -180,14 +179,6 @@ class FileAccess:
             text = f"takes {end - begin} bytes but the file ends at byte {size}; "
             text += "the index is stale, or the file was cut"
             raise record_error(self._path, number, begin, text, "truncated")
-
-    def _check_number(self, number: int) -> None:
-        """Refuses a record that verifies but has another number: a record before it is not where
-        the index says."""
-        wrong = self._layout.first_wrong(number)
-        if wrong is not None:
-            text = f"record {wrong} is of another length than the index says"
-            raise stale_at(self._path, number, text, self._offsets[number])
 
 
 def new_cache(size: int) -> Any:

@@ -60,6 +60,14 @@ class Layout:
         wrong = self._wrong
         return wrong if wrong is not None and wrong <= number else None
 
+    def check(self, number: int, path: Path) -> None:
+        """Refuses a record that verifies but has another number: one before it is not where the
+        index says."""
+        wrong = self.first_wrong(number)
+        if wrong is not None:
+            text = f"record {wrong} is of another length than the index says"
+            raise stale_at(path, number, text, int(self._offsets[number]))
+
     def take_read(self, first: int, end: int) -> None:
         """Notes that these records were read one after the other, with the lengths that the index
         says: nothing else needs to be compared."""

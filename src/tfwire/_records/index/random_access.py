@@ -8,6 +8,7 @@ import os
 from bisect import bisect_right
 from collections import OrderedDict
 from collections.abc import Iterable, Iterator, Sequence
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -98,7 +99,8 @@ class TFRecordFile(RecordSequence):
         path = one_indexed_path(path, storage_options, "TFRecordFiles(paths)")
         self.path: Path = path
         if index is None:
-            index = _fresh_index(path, Markers())
+            _warn_if_half_published(path, Markers())
+            [index] = _saved_or_built([path], 1)
         elif not isinstance(index, RecordIndex):
             index = RecordIndex.load(path, indexed_path("index", index, storage_options))
         self.index: RecordIndex = index
@@ -156,7 +158,7 @@ class TFRecordFile(RecordSequence):
         return f"<TFRecordFile {os.fspath(self.path)!r} of {plural(len(self), 'record')}{state}>"
 
     def __reduce__(self) -> Any:
-        return _reopen_one, (type(self), self.path, self.index, self._cache_bytes)
+        return partial(type(self), cache_bytes=self._cache_bytes), (self.path, self.index)
 
 
 @public
@@ -313,23 +315,11 @@ class TFRecordFiles(RecordSequence):
         return _reopen, (self.paths, self.indexes, *options)
 
 
-def _reopen(
-    paths: list[Any],
-    indexes: list[RecordIndex],
-    max_open_files: int,
-    cache_bytes: int = 0,
-    num_threads: int = 1,
-) -> TFRecordFiles:
+def _reopen(paths: list[Any], indexes: list[RecordIndex], *options: int) -> TFRecordFiles:
     files = TFRecordFiles(iter(()))
     files.paths, files.indexes, files._locations = paths, indexes, list(map(absolute, paths))
-    files._begin(max_open_files, cache_bytes, num_threads)
+    files._begin(*options)
     return files
-
-
-def _reopen_one(
-    cls: type[TFRecordFile], path: Any, index: RecordIndex, cache_bytes: int
-) -> TFRecordFile:
-    return cls(path, index, cache_bytes=cache_bytes)
 
 
 def _open_at(path: Path, index: RecordIndex, location: str, cache: Any) -> TFRecordFile:
@@ -338,12 +328,6 @@ def _open_at(path: Path, index: RecordIndex, location: str, cache: Any) -> TFRec
     file.path, file.index, file._cache_bytes = path, index, 0
     file._begin(open_indexed(path, location), cache=cache)
     return file
-
-
-def _fresh_index(path: Any, markers: Markers) -> RecordIndex:
-    """The index saved beside a file if it fits, else a new one."""
-    _warn_if_half_published(path, markers)
-    return _saved_or_built([path], 1)[0]
 
 
 def _warn_if_half_published(path: Any, markers: Markers) -> None:

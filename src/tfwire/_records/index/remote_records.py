@@ -94,10 +94,7 @@ class RemoteAccess:
         last = int(numbers[-1])
         if (np.diff(numbers) == 1).all():
             self._layout.take_read(int(numbers[0]), last + 1)
-        wrong = self._layout.first_wrong(last)
-        if wrong is not None:
-            text = f"record {wrong} is of another length than the index says"
-            raise stale_at(self._file.path, last, text, int(self._offsets[last]))
+        self._layout.check(last, self._file.path)
 
     def _records(self, group: _Group, data: bytes, numbers: Array) -> Sequence[bytes]:
         """The records of a group, whose bytes are data."""

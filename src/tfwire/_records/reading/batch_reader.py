@@ -22,8 +22,8 @@ from tfwire._base.native import address, lib, new_struct, objects
 from tfwire._base.shared_iterator import SharedIterator
 from tfwire._base.text import printable
 from tfwire._records.files.byte_sources import Source
-from tfwire._records.files.paths import Path, is_path
-from tfwire._records.files.urls import ObjectPath, is_url
+from tfwire._records.files.paths import Path
+from tfwire._records.files.urls import ObjectPath
 from tfwire._records.reading.damage import RecordPosition, SkippedRegions, TornTail, display_name
 from tfwire._records.reading.files_ahead import FilesAhead
 from tfwire._records.reading.native_batches import (
@@ -153,7 +153,9 @@ class BatchReader:
             return None
         self._num_opened += 1
         self._opened = path
-        self._look_for_marker(path)
+        problem = None if self._markers is None else self._markers.find_problem(path)
+        if problem is not None:
+            self.warn(problem)
         start, self._start = self._start, RecordPosition()
         ahead = None if self._ahead is None or start != RecordPosition() else self._ahead.current
         self._source = source = open_source(path) if ahead is None else ahead.source
@@ -162,16 +164,6 @@ class BatchReader:
         self._file = RecordFile(source, self._options, start, ahead or self._records_ahead)
         self.path = self._file.path
         return self._file
-
-    def _look_for_marker(self, path: Any) -> None:
-        if (
-            self._markers is not None
-            and is_path(path)
-            and (isinstance(path, ObjectPath) or not is_url(path))
-        ):
-            problem = self._markers.find_problem(path)
-            if problem is not None:
-                self.warn(problem)
 
     @property
     def at_hand(self) -> bool:

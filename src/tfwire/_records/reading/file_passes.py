@@ -18,8 +18,7 @@ from itertools import islice
 from typing import Any, Generic, TypeVar
 
 from tfwire._base.parallel_map import Check, ParallelMap, never_stopped
-from tfwire._records.files.byte_sources import open_regular
-from tfwire._records.files.compression import DETECT_SIZE, detect_compression
+from tfwire._records.files.byte_sources import detected_in_file
 from tfwire._records.files.paths import is_file_object, is_path
 from tfwire._records.files.urls import is_url
 from tfwire._records.reading.pipeline import (
@@ -246,11 +245,9 @@ def _end_of_unusual(plain: list[Any], first: int) -> int:
     read side by side, however many they are."""
     for number in range(first, len(plain)):
         with contextlib.suppress(OSError):
-            source = open_regular(plain[number][0])
-            if source is not None:
-                with contextlib.closing(source):
-                    if not detect_compression(source.peek(DETECT_SIZE)).compression:
-                        return number
+            found = detected_in_file(plain[number][0])
+            if found is not None and not found.compression:
+                return number
     return len(plain)
 
 

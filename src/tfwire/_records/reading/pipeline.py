@@ -181,11 +181,7 @@ class NativePipeline:
             ValueError: There is no such record, or there was a Stop.
             MemoryError: Out of memory.
         """
-        native, memory = self._native, ffi.from_buffer("int64_t[]", numbers)
-        if native is None:
-            raise RuntimeError("the pipeline is closed")
-        status = lib.tfw_pipeline_fetch(native, memory, len(memory), self._error)
-        return check(status, self._error) == int(lib.TFW_OK)
+        return self._order(lib.tfw_pipeline_fetch, ffi.from_buffer("int64_t[]", numbers))
 
     def give(self, spans: Array) -> bool:
         """As ``fetch``, with TFW_PIPELINE_GIVEN: orders records in memory.
@@ -194,10 +190,13 @@ class NativePipeline:
             spans: uint64 of shape (n, 2), contiguous: the address and the length of each. Hold
                 their memory until the chunk came.
         """
-        native, memory = self._native, ffi.from_buffer("tfw_span[]", spans)
+        return self._order(lib.tfw_pipeline_give, ffi.from_buffer("tfw_span[]", spans))
+
+    def _order(self, order: Any, records: Any) -> bool:
+        native = self._native
         if native is None:
             raise RuntimeError("the pipeline is closed")
-        status = lib.tfw_pipeline_give(native, memory, len(spans), self._error)
+        status = order(native, records, len(records), self._error)
         return check(status, self._error) == int(lib.TFW_OK)
 
     def _check(self, status: int) -> int:

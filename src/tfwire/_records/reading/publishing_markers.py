@@ -8,11 +8,12 @@ from __future__ import annotations
 import os
 import stat
 from collections.abc import Container
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from tfwire._base import system
 from tfwire._base.text import show_path
-from tfwire._records.files.urls import ObjectPath
+from tfwire._records.files.paths import is_path
+from tfwire._records.files.urls import ObjectPath, is_url
 
 MARKER: str = ".tfwire-publishing"
 """The name of the file that is in a folder while a ShardedWriter replaces files there."""
@@ -70,15 +71,17 @@ class Markers:
     def __init__(self) -> None:
         self._names: dict[str, Container[str]] = {}
 
-    def find_problem(self, path: str | bytes | os.PathLike[str]) -> str | None:
+    def find_problem(self, path: Any) -> str | None:
         """What is wrong with the set of a file; None: nothing, or it was reported before.
 
         Args:
-            path: The file, which may be missing. Of URLs, only those of a list or a pattern are
-                looked at: this takes one request for every folder.
+            path: The file, which may be missing, or an input of another kind. Of URLs, only those
+                of a list or a pattern are looked at: this takes one request for every folder.
         """
         if isinstance(path, ObjectPath):
             return self._find_remote_problem(path) if path.listed else None
+        if not is_path(path) or is_url(path):
+            return None
         folder, slash, name = os.fsdecode(path).rpartition("/")  # os.path.split is slow
         folder += slash
         names = self._names.get(folder)

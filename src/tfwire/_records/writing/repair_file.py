@@ -166,7 +166,9 @@ def _copy(
     batch = new_struct("tfw_batch")
     try:
         while file.next(0, batch):
-            sink.write([_framed(batch)])
+            # With their frames, equal to those in the file.
+            size = batch.payload_bytes + FRAME * batch.count
+            sink.write([pack(batch.data, batch.data_len, batch.spans, batch.count, size)])
             records += batch.count
             payload_bytes += batch.payload_bytes
             if progress is not None:
@@ -186,12 +188,6 @@ def _copy(
         lost,
         file.flipped_bits(),
     )
-
-
-def _framed(batch: Any) -> memoryview:
-    """The records of a batch with their frames, equal to those in the file."""
-    size = batch.payload_bytes + FRAME * batch.count
-    return pack(batch.data, batch.data_len, batch.spans, batch.count, size)
 
 
 def _nothing_left(file: RecordFile, lost: SkippedRegions) -> DataLossError:
