@@ -7,6 +7,7 @@ numpy's own attributes.
 from __future__ import annotations
 
 import operator
+from collections.abc import Iterable
 from functools import cache
 from typing import Any
 
@@ -122,6 +123,11 @@ def to_splits(lengths: Array) -> Array:
     splits = np.zeros(len(lengths) + 1, np.int64)
     np.cumsum(lengths, dtype=np.int64, out=splits[1:])
     return splits
+
+
+def joined_splits(parts: Iterable[Any]) -> Array:
+    """The splits of columns one after the other, of which these are the splits."""
+    return to_splits(np.concatenate([np.diff(part) for part in parts]))
 
 
 # ---- Rows of a column that an index chooses, and where their values are ------------------------

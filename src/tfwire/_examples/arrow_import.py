@@ -13,7 +13,7 @@ from typing import Any
 
 import numpy as np
 
-from tfwire._base.arrays import to_splits
+from tfwire._base.arrays import joined_splits
 from tfwire._base.native import borrow, check, ffi, lib, new_error, text
 from tfwire._base.text import quoted
 from tfwire._examples.inputs import Input
@@ -227,18 +227,16 @@ def _joined(chunks: list[Input]) -> Input:
     first = chunks[0]
     if len(chunks) == 1:
         return first
+    offsets, splits = first.offsets, first.splits
+    if offsets is not None:
+        offsets = joined_splits(chunk.offsets for chunk in chunks)
+    if splits is not None:
+        splits = joined_splits(chunk.splits for chunk in chunks)
+    values = np.concatenate([chunk.values for chunk in chunks])
+    presence: Any = [chunk.presence for chunk in chunks]
     return first._replace(
-        values=np.concatenate([chunk.values for chunk in chunks]),
-        offsets=_joined_offsets([chunk.offsets for chunk in chunks]),
-        splits=_joined_offsets([chunk.splits for chunk in chunks]),
-        presence=np.concatenate([chunk.presence for chunk in chunks]),
+        values=values, offsets=offsets, splits=splits, presence=np.concatenate(presence)
     )
-
-
-def _joined_offsets(parts: list[Any]) -> Array | None:
-    if parts[0] is None:
-        return None
-    return to_splits(np.concatenate([np.diff(part) for part in parts]))
 
 
 _DTYPES: dict[int, type] = {

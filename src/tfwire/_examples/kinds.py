@@ -26,7 +26,7 @@ Agree = Callable[["NativeInputs", int], "NativeInputs"]
 """Gives columns of so many records the kinds of what was written before."""
 
 ANY_KIND = 0xFF  # as csrc/python/rows.h has it
-_WORD_OF_KIND = {INT64: "int64", FLOAT: "float32", BYTES: "string"}
+KIND_NAMES = {BYTES: "string", FLOAT: "float32", INT64: "int64", NONE: "none"}
 _MOST_IDLE_ENCODERS = 16  # an encoder has memory for a message
 
 
@@ -152,9 +152,9 @@ class KindMemory:
         self, key: bytes, name: Name, found: tuple[int, int], before: tuple[int, int]
     ) -> TypeError:
         """The error for a value of another kind; kinds and numbers of records."""
-        said = f"{show(name)}: record {found[1]}{self._of_output} holds {_WORD_OF_KIND[found[0]]}"
+        said = f"{show(name)}: record {found[1]}{self._of_output} holds {KIND_NAMES[found[0]]}"
         if self._declared and key in self._declared:
-            return TypeError(f"{said}, kinds says {_WORD_OF_KIND[before[0]]}")
+            return TypeError(f"{said}, kinds says {KIND_NAMES[before[0]]}")
         advice = f"to write several kinds all the same, give kinds={{{quoted(name)}: 'any'}}"
         if {found[0], before[0]} == {INT64, FLOAT}:
             advice = f"to write ints as floats, give kinds={{{quoted(name)}: 'float32'}}; {advice}"
@@ -162,7 +162,7 @@ class KindMemory:
             text = f"where NaN is a missing string, give kinds={{{quoted(name)}: 'string'}}"
             advice = f"{text}; {advice}"
         return TypeError(
-            f"{said}, record {before[1]} {_WORD_OF_KIND[before[0]]}, and readers take one kind of "
+            f"{said}, record {before[1]} {KIND_NAMES[before[0]]}, and readers take one kind of "
             f"a feature; {advice}"
         )
 

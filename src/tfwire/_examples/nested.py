@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from tfwire._base.arguments import as_index
-from tfwire._base.arrays import joined_ranges, to_splits
+from tfwire._base.arrays import joined_ranges, joined_splits, to_splits
 from tfwire._base.native import borrow, ffi, lib
 from tfwire._examples.arrow_import import ArrowImport, is_arrow, values_of_input
 from tfwire._examples.encoder_inputs import (
@@ -254,16 +254,12 @@ def _joined(chunks: list[Nested]) -> Nested:
         missing.append(every if every.any() else None)
     offsets = None
     if first.offsets is not None:
-        offsets = _joined_splits([chunk.offsets for chunk in chunks])
+        offsets = joined_splits(chunk.offsets for chunk in chunks)
     return Nested(
         max(chunk.kind for chunk in chunks),  # NONE is the smallest
         np.concatenate([chunk.values for chunk in chunks]),
         offsets,
         sum(chunk.num_records for chunk in chunks),
-        [_joined_splits(parts) for parts in zip(*(chunk.levels for chunk in chunks), strict=True)],
+        [joined_splits(parts) for parts in zip(*(chunk.levels for chunk in chunks), strict=True)],
         missing,
     )
-
-
-def _joined_splits(parts: Sequence[Any]) -> Array:
-    return to_splits(np.concatenate([np.diff(part) for part in parts]))

@@ -14,6 +14,7 @@ from tfwire._base.native import lib
 from tfwire._base.text import quoted
 from tfwire._examples.encoder_inputs import check_lengths, column_items, inputs_from_columns
 from tfwire._examples.inputs import Input, Inputs
+from tfwire._examples.kinds import KIND_NAMES
 from tfwire._examples.nested import Nested, nested_column
 from tfwire._examples.values import (
     BYTES,
@@ -155,8 +156,8 @@ class _Writing:
         if (nested.kind, kind) == (INT64, FLOAT):
             return as_float32(nested.values.astype(np.float64), self.column.name), None
         raise TypeError(
-            f"{show(self.column.name)}: expected {_WORD_OF_KIND[kind]}, as {self.column.said_by} "
-            f"says, found {_WORD_OF_KIND[nested.kind]}"
+            f"{show(self.column.name)}: expected {KIND_NAMES[kind]}, as {self.column.said_by} "
+            f"says, found {KIND_NAMES[nested.kind]}"
         )
 
     def _presence(self, depth: int) -> Array | None:
@@ -230,7 +231,6 @@ _PARTITIONS: dict[str, Callable[[_Writing, int], tuple[Array, Array]]] = {
     "RowLimits": _Writing._row_limits,
     "ValueRowIds": _Writing._value_row_ids,
 }
-_WORD_OF_KIND = {INT64: "int64", FLOAT: "float32", BYTES: "string"}
 
 
 def _words(depth: int) -> str:

@@ -23,10 +23,10 @@ from tfwire._base.strings import Spans, message_slices
 from tfwire._examples.column_types import Messages
 from tfwire._parsing.assembler import Assembler
 from tfwire._parsing.chunk_columns import Rows, is_checked, rows_of_chunk
-from tfwire._parsing.failure import ParseFailure, Place, message_keys, parse_error
+from tfwire._parsing.failure import ParseFailure, Place, parse_error
 from tfwire._parsing.features import FixedLenFeature
 from tfwire._parsing.fields import Column, Cuts, results_of_batches, whole_and_rest, with_objects
-from tfwire._parsing.file_chunks import PathsOfFiles
+from tfwire._parsing.file_chunks import Batch as Batch, FileParser, PathsOfFiles
 from tfwire._parsing.native_session import Schema, Session
 from tfwire._parsing.parse_file import FileBatches, ParsingOptions, parse_from
 from tfwire._parsing.single import (
@@ -43,13 +43,8 @@ from tfwire._records.files.find_files import input_paths
 from tfwire._records.reading.options import make_options
 from tfwire._records.reading.pipeline import Chunk
 
-Batch = TypeVar("Batch")
 Single = TypeVar("Single")
 P = TypeVar("P", bound="BaseParser[Any, Any]")
-
-
-def _unchanged(value: Any) -> Any:
-    return value
 
 
 def _fixed_only(schemas: Sequence[Schema | None]) -> Schema | None:
@@ -65,36 +60,6 @@ def _place(record: int | None, names: Any) -> Place:
     """Where a record of a batch came from."""
     named = names is not None and record is not None and record < len(names)
     return Place(None, record, names[record] if named else None)
-
-
-class FileParser(Generic[Batch]):
-    """A compiled specification, as parse_from needs it to parse files."""
-
-    _flags = 0
-    _pipeline_flags = 0
-
-    def _set_schemas(self, schemas: Sequence[Schema | None]) -> None:
-        self._plans: Sequence[Plan | None] = [
-            None if schema is None else schema.plan for schema in schemas
-        ]
-        self._schemas = tuple(s if s is None else s.with_own_memory() for s in schemas)
-
-    @abstractmethod
-    def _batches_of(
-        self, chunk: Chunk, count: int, size: int, paths: PathsOfFiles
-    ) -> Iterator[Batch]:
-        """Results of the first records of a chunk, in batches of a size."""
-
-    def _assembler(self, size: int) -> Assembler | None:
-        """Where records may fit C and still not the specification: what finds these, and makes
-        batches of a size of the others. None: there are none such, or C finds them later."""
-        return None
-
-    def _keys(self, message: Any, failure: ParseFailure) -> list[Any] | None:
-        """The keys of a message, if a feature is missing from it."""
-        if failure.reason != "missing":
-            return None
-        return message_keys(message, sequence=len(self._plans) == 2, lists=failure.list)
 
 
 class BaseParser(FileParser[Batch], Generic[Batch, Single]):
@@ -113,7 +78,9 @@ class BaseParser(FileParser[Batch], Generic[Batch, Single]):
         self._init: dict[str, Any] = dict(zip(self._parameters, held, strict=False))
         self._init |= {"bytes_as": bytes_as, "empty_is_missing": empty_is_missing}
         self._flags = lib.TFW_EMPTY_IS_MISSING if empty_is_missing else 0
-        self._finish: Callable[[Any], Any] = with_objects if bytes_as == "object" else _unchanged
+        self._finish: Callable[[Any], Any] = with_objects
+        if bytes_as == "column":
+            self._finish = lambda value: value
         self._sessions: list[Session] = []
         self._short = _fixed_only(self._schemas)
         self._single_sessions: list[SingleSession] = []

@@ -9,6 +9,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from tfwire._base.aliases import Array
+from tfwire._base.arrays import joined_splits
 from tfwire._base.native import address, objects
 from tfwire._examples.column_types import BytesColumn
 from tfwire._parsing.failure import ParseFailure
@@ -62,14 +63,11 @@ def rows_of_chunk(chunk: Chunk, schemas: Sequence[Schema | None]) -> Rows:
 def _columns(chunk: Chunk, is_list: int, schema: Schema) -> list[Column]:
     native = address(chunk.native)
     arrays, offsets = objects.tfw_hold_columns(native, is_list, schema.dtypes)
-    columns = list(map(_new_column, arrays, schema.empties))
+    made = zip(arrays, schema.empties, strict=True)
+    columns = [Column(values, empty=empty) for values, empty in made]
     for i, *each in offsets:
         columns[i] = _with_offsets(columns[i], *each)
     return columns
-
-
-def _new_column(values: Array, empty: Callable[..., Array]) -> Column:
-    return Column(values, empty=empty)
 
 
 def _with_offsets(
@@ -130,23 +128,16 @@ def _joined(columns: Sequence[Column]) -> Column:
     values: Any = [column.values for column in columns]
     if isinstance(values[0], BytesColumn):
         data = np.concatenate([strings.data for strings in values])
-        offsets = _joined_offsets([strings.offsets for strings in values])
+        offsets = joined_splits(strings.offsets for strings in values)
         values = BytesColumn._trusted(data, offsets, (len(offsets) - 1,))
     else:
         values = np.concatenate(values)
     splits = steps = None
     if columns[0].splits is not None:
-        splits = _joined_offsets([column.splits for column in columns])
+        splits = joined_splits(column.splits for column in columns)
     if columns[0].steps is not None:
-        steps = _joined_offsets([column.steps for column in columns])
+        steps = joined_splits(column.steps for column in columns)
     return columns[0]._replace(values=values, splits=splits, steps=steps)
-
-
-def _joined_offsets(offsets: Sequence[Array]) -> Array:
-    lengths = np.concatenate([np.diff(each) for each in offsets])
-    joined_offsets = np.zeros(len(lengths) + 1, np.int64)
-    np.cumsum(lengths, dtype=np.int64, out=joined_offsets[1:])
-    return joined_offsets
 
 
 # ---- Columns that must fit each other ----

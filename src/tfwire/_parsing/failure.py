@@ -12,14 +12,8 @@ from typing import Any, NamedTuple
 from tfwire._base.errors import ParseError, warn
 from tfwire._base.native import lib, text
 from tfwire._base.text import first_few, quoted, show_key, show_path
+from tfwire._examples.kinds import KIND_NAMES
 from tfwire._records.reading.damage import display_name
-
-_KIND_NAMES = {
-    lib.TFW_BYTES: "string",
-    lib.TFW_FLOAT: "float32",
-    lib.TFW_INT64: "int64",
-    lib.TFW_NONE: "none",
-}
 
 _MAX_KEYS = 20
 # What can be done about records that are not as those of a sample. C says it, too (arrow/stream.h).
@@ -170,7 +164,7 @@ def _missing(error: Any, request: Any) -> ParseFailure:
 
 
 def _kind(error: Any, request: Any) -> ParseFailure:
-    expected, found = _KIND_NAMES[error.expected], _KIND_NAMES[error.found]
+    expected, found = KIND_NAMES[error.expected], KIND_NAMES[error.found]
     if request.layout == lib.TFW_VARIABLE or error.list == 1:
         types = f"Expected type: {expected}, Actual type: {found}"
     else:

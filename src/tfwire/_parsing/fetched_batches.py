@@ -4,9 +4,8 @@ in memory, which it parses."""
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Iterator, Sequence
 from contextlib import suppress
-from typing import Any, Protocol
+from typing import Any
 
 import numpy as np
 
@@ -14,28 +13,12 @@ from tfwire._base.aliases import Array
 from tfwire._base.native import ffi, lib
 from tfwire._base.strings import StringTable
 from tfwire._parsing.failure import ParseFailure
-from tfwire._parsing.file_chunks import PathsOfFiles
-from tfwire._parsing.native_session import Schema
+from tfwire._parsing.file_chunks import FileParser
 from tfwire._records.index.random_access import TFRecordFiles
 from tfwire._records.index.record_numbers import IndexedTable, indexed_table
 from tfwire._records.reading.pipeline import Chunk, NativePipeline, PipelineOptions
 
 _ONE_BATCH = 1 << 30  # records of a batch that holds all that were ordered
-
-
-def _no_path(number: int) -> None:
-    """That of a file, for parsers whose results name it."""
-
-
-class Fetching(Protocol):
-    """What this module needs of a parser."""
-
-    _schemas: Sequence[Schema | None]
-    _flags: int
-
-    def _batches_of(
-        self, chunk: Chunk, count: int, size: int, paths: PathsOfFiles
-    ) -> Iterator[Any]: ...
 
 
 class FetchedBatches:
@@ -50,7 +33,7 @@ class FetchedBatches:
     """
 
     def __init__(
-        self, parser: Fetching, table: IndexedTable | None, size: int, num_threads: int = 1
+        self, parser: FileParser[Any], table: IndexedTable | None, size: int, num_threads: int = 1
     ) -> None:
         self._held: deque[StringTable] = deque()  # whose records are being parsed
         handles = [ffi.NULL if schema is None else schema.for_files() for schema in parser._schemas]
@@ -95,7 +78,7 @@ class FetchedBatches:
         if self._held:
             self._held.popleft()
         try:
-            return list(self._parser._batches_of(chunk, count, self._size, _no_path))
+            return list(self._parser._batches_of(chunk, count, self._size, lambda number: None))
         except ParseFailure:  # columns that do not fit each other
             return None
 

@@ -10,16 +10,24 @@ from __future__ import annotations
 
 import os
 import stat
+from abc import abstractmethod
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import closing, suppress
 from itertools import chain, count
-from typing import Any, NamedTuple, Protocol
+from typing import Any, Generic, NamedTuple, TypeVar
 
 from tfwire._base.arrays import keep_heap
 from tfwire._base.errors import ParseError, warn
 from tfwire._base.native import damaged_record_error, ffi, lib, objects
 from tfwire._parsing.assembler import Assembler, Misfit
-from tfwire._parsing.failure import ADVICE, ParseFailure, Place, parse_error, raise_failure
+from tfwire._parsing.failure import (
+    ADVICE,
+    ParseFailure,
+    Place,
+    message_keys,
+    parse_error,
+    raise_failure,
+)
 from tfwire._parsing.native_session import Schema
 from tfwire._parsing.spec import Plan
 from tfwire._records.files.byte_sources import open_regular
@@ -72,23 +80,39 @@ class ParsingOptions(NamedTuple):
     notes_unknown: bool = False
 
 
+Batch = TypeVar("Batch")
 # The path of a file by its number; None: it has none.
 PathsOfFiles = Callable[[int], Any]
 
 
-class Parsing(Protocol):
-    """What this module needs of a parser."""
+class FileParser(Generic[Batch]):
+    """A compiled specification, as parse_from needs it to parse files."""
 
-    _plans: Sequence[Plan | None]
-    _schemas: tuple[Schema | None, ...]
-    _flags: int
-    _pipeline_flags: int
+    _flags = 0
+    _pipeline_flags = 0
 
-    def _assembler(self, size: int) -> Assembler | None: ...
+    def _set_schemas(self, schemas: Sequence[Schema | None]) -> None:
+        self._plans: Sequence[Plan | None] = [
+            None if schema is None else schema.plan for schema in schemas
+        ]
+        self._schemas = tuple(s if s is None else s.with_own_memory() for s in schemas)
+
+    @abstractmethod
     def _batches_of(
         self, chunk: Chunk, count: int, size: int, paths: PathsOfFiles
-    ) -> Iterator[Any]: ...
-    def _keys(self, message: Any, failure: ParseFailure) -> Any: ...
+    ) -> Iterator[Batch]:
+        """Results of the first records of a chunk, in batches of a size."""
+
+    def _assembler(self, size: int) -> Assembler | None:
+        """Where records may fit C and still not the specification: what finds these, and makes
+        batches of a size of the others. None: there are none such, or C finds them later."""
+        return None
+
+    def _keys(self, message: Any, failure: ParseFailure) -> list[Any] | None:
+        """The keys of a message, if a feature is missing from it."""
+        if failure.reason != "missing":
+            return None
+        return message_keys(message, sequence=len(self._plans) == 2, lists=failure.list)
 
 
 class Outcome(NamedTuple):
@@ -145,7 +169,7 @@ class FileChunks:
 
     def __init__(
         self,
-        parser: Parsing,
+        parser: FileParser[Any],
         inputs: list[Any] | Iterator[Any],
         options: ParsingOptions,
         start: RecordPosition,
@@ -463,9 +487,7 @@ class FileChunks:
     def _reach(self, number: int) -> None:
         """Looks for markers beside the files up to a number."""
         while self._num_reached <= number:
-            path = self._known[self._num_reached]
+            problem = self._markers.find_problem(self._known[self._num_reached])
             self._num_reached += 1
-            if is_path(path) and (isinstance(path, ObjectPath) or not is_url(path)):
-                problem = self._markers.find_problem(path)
-                if problem is not None:
-                    warn(problem)
+            if problem is not None:
+                warn(problem)

@@ -4,19 +4,23 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 from operator import length_hint
-from typing import Any, TypeVar
+from typing import Any
 
 from tfwire._base.errors import ParseError, warn
 from tfwire._base.native import objects
 from tfwire._base.shared_iterator import RUNNING, SharedIterator
 from tfwire._base.system import process
 from tfwire._parsing.failure import warn_of
-from tfwire._parsing.file_chunks import FileChunks, Parsing, ParsingOptions as ParsingOptions
+from tfwire._parsing.file_chunks import (
+    Batch,
+    FileChunks,
+    FileParser,
+    ParsingOptions as ParsingOptions,
+)
 from tfwire._records.reading.damage import RecordPosition, SkippedRegions
 from tfwire._records.reading.pipeline import FilePlace, place_of
 from tfwire._records.reading.receipts import Receipt
 
-Batch = TypeVar("Batch")
 # Bytes of a file read at a time where C does not read it by itself.
 _BUFFER_SIZE = 1 << 21
 
@@ -153,7 +157,7 @@ class FileBatches(SharedIterator[Batch]):
 
 
 def parse_from(
-    parser: Parsing,
+    parser: FileParser[Any],
     inputs: list[Any] | Iterator[Any],
     options: ParsingOptions,
     start: RecordPosition | None = None,

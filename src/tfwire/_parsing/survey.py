@@ -13,6 +13,7 @@ from tfwire._base.errors import ParseError
 from tfwire._base.native import SEED, address, call, check, ffi, lib, new_error, new_struct
 from tfwire._base.strings import StringTable
 from tfwire._examples.decode import decode_sequence_example
+from tfwire._examples.kinds import KIND_NAMES
 from tfwire._parsing.features import DType, FixedLenFeature, int64, string
 from tfwire._parsing.parsers import Parser, parse_example
 from tfwire._records.index.record_keys import RecordKeys
@@ -20,8 +21,6 @@ from tfwire._records.reading.batch_reader import BatchReader
 from tfwire._records.reading.damage import display_name
 from tfwire._records.reading.native_batches import number_of, record_position, span_table
 from tfwire._records.reading.options import make_options
-
-_KINDS = {lib.TFW_BYTES: "string", lib.TFW_FLOAT: "float32", lib.TFW_INT64: "int64"}
 
 
 class KindSurvey(NamedTuple):
@@ -196,8 +195,8 @@ def _malformed(record: bytes, path: Any, index: int) -> ParseError:
 def _feature(native: Any) -> FeatureSurvey:
     kinds = {
         name: _kind(native.kinds[kind], kind)
-        for kind, name in _KINDS.items()
-        if native.kinds[kind].messages
+        for kind, name in KIND_NAMES.items()
+        if kind != lib.TFW_NONE and native.kinds[kind].messages
     }
     return FeatureSurvey(
         native.messages,

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from typing import Any
 
 from tfwire._base.text import column_name, printable, quoted, shorten
@@ -140,8 +140,8 @@ def plan_of_metadata(described: Mapping[bytes, bytes]) -> WritePlan | None:
             continue
         if shown in (column_name(key), column_name(key_bytes(key))):
             keys[name] = key_bytes(key)
-        is_nested = isinstance(feature, RaggedFeature) and feature.partitions
-        if is_list or is_nested or _has_other_key(feature, key):
+        is_ragged = isinstance(feature, RaggedFeature)
+        if is_list or (is_ragged and (feature.partitions or feature.value_key not in (None, key))):
             found = _written_column(shown, feature, is_list)._replace(required=False)
             if found.key == name:
                 found = found._replace(key=keys.get(name, name))
@@ -149,10 +149,6 @@ def plan_of_metadata(described: Mapping[bytes, bytes]) -> WritePlan | None:
     keys = {name: key for name, key in keys.items() if name != key and name not in columns}
     is_sequence = any(column.is_list for column in columns.values())
     return WritePlan(columns, structs, keys, is_sequence) if columns or structs or keys else None
-
-
-def _has_other_key(feature: Any, key: str) -> bool:
-    return isinstance(feature, RaggedFeature) and feature.value_key not in (None, key)
 
 
 def _described(text: bytes) -> tuple[str, Any, bool]:
@@ -174,7 +170,9 @@ def _described(text: bytes) -> tuple[str, Any, bool]:
     if cls is None:
         raise ValueError(f"expected one of {', '.join(FEATURE_CLASSES)}")
     if "partitions" in fields:
-        fields["partitions"] = [_partition(each) for each in _list_of(fields["partitions"])]
+        if not isinstance(fields["partitions"], list):
+            raise TypeError("expected a list of partitions")
+        fields["partitions"] = list(map(_partition, fields["partitions"]))
     index_key = fields.get("index_key")
     keys = [fields.get("value_key"), *(index_key if isinstance(index_key, list) else [index_key])]
     if not all(each is None or isinstance(each, str) for each in keys):
@@ -194,9 +192,3 @@ def _partition(each: Any) -> Any:
     if not isinstance(value, int if kind == "UniformRowLength" else str):
         raise TypeError("expected the key or the length of a partition")
     return PARTITION_CLASSES[kind](value)
-
-
-def _list_of(value: Any) -> Iterable[Any]:
-    if not isinstance(value, list):
-        raise TypeError("expected a list of partitions")
-    return value

@@ -16,7 +16,7 @@ import numpy as np
 
 from tfwire._base.aliases import Array
 from tfwire._base.arguments import as_index, check_type
-from tfwire._base.arrays import to_splits
+from tfwire._base.arrays import joined_splits, to_splits
 from tfwire._base.native import SEED, call, ffi, lib
 from tfwire._base.strings import strings_from_spans, strings_of_objects
 
@@ -161,8 +161,7 @@ class RecordKeys:
         values = np.concatenate([keys._values for keys in (first, *others)])
         if first._splits is None:
             return cls(first.name, values)
-        lengths = [np.diff(keys._splits) for keys in (first, *others) if keys._splits is not None]
-        return cls(first.name, values, to_splits(np.concatenate(lengths)))
+        return cls(first.name, values, joined_splits(keys._splits for keys in (first, *others)))
 
     # ---- Found --------------------------------------------------------------------------------
 
