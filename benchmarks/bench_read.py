@@ -4,12 +4,16 @@ from __future__ import annotations
 
 import contextlib
 import io
+import os
 
 import pytest
 
 import peers
 import tfwire as tfw
 from tfwire.cli import main
+from tfwire.view._dataset import DataSet
+from tfwire.view._records import BrowsedFile
+from tfwire.view._search import Search
 
 
 def read(path):
@@ -48,6 +52,26 @@ def bench_verify(versus, work, name):
         return tfw.verify_file(w.path).num_records
 
     versus("verify a file", name, ours, rivals, w.size / w.count)
+
+
+@pytest.mark.parametrize("name", ["W1", "W3", "W5"])
+@pytest.mark.parametrize("text", ["no such text", "417417", "77", "2.5"])
+def bench_search(versus, work, name, text):
+    """The viewer's search for what no record, or few have, beside verifying by as many threads."""
+    w = work[name]
+    threads = os.cpu_count() or 1
+
+    def verified():
+        return sum(each.num_records for each in tfw.verify_files([w.path], num_threads=threads))
+
+    def ours():
+        search = Search(DataSet([BrowsedFile(str(w.path))]), None, text)
+        search.start()
+        search.wait(w.count + 1, 60)
+        return w.count
+
+    rivals = {"verify_files": (verified, 0.5)}
+    versus(f"search a file for {text}", name, ours, rivals, w.size / w.count)
 
 
 @pytest.mark.parametrize("name", ["W1", "W2", "W3"])

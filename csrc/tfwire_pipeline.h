@@ -42,6 +42,11 @@ enum tfw_pipeline_flags {
     TFW_PIPELINE_NOTE_UNKNOWN = 8192 /* to parse: tfw_pipeline_unknown knows of keys */
 };
 
+/* Chooses records, of which spans say where they lie: writes the numbers of their spans, in order,
+ * and returns how many there are, at most count. Bytes of data outside of spans mean nothing. */
+typedef size_t (*tfw_select)(const uint8_t *data, size_t data_len, const tfw_span *spans,
+                             size_t count, const void *wanted, uint32_t *out);
+
 /* Where a record begins. */
 typedef struct tfw_place {
     uint64_t file;   /* index in the paths */
@@ -68,6 +73,9 @@ typedef struct tfw_pipeline_options {
     const tfw_indexed_file *indexed; /* instead of paths: for tfw_pipeline_fetch; offsets and files
                                         must stay, caches may be freed at any time */
     uint64_t indexed_count;
+    tfw_select select;  /* of files, with TFW_PIPELINE_SPANS: only the records that it chooses are
+                           delivered. Any thread calls it, several at a time. NULL: all are */
+    const void *wanted; /* for select; stays until the pipeline is freed */
 } tfw_pipeline_options;
 
 /* No thread is started before a mebibyte has been read (or range_bytes, if less), or two orders or
@@ -212,13 +220,16 @@ typedef struct tfw_chunk_info {
     tfw_tally tally;         /* TFW_PIPELINE_VERIFY; else zeros. See TFW_PIPELINE_TALLY */
     uint64_t shortest;       /* the same */
     uint64_t longest;
-    const uint8_t *data;     /* TFW_PIPELINE_SPANS: the records with their frames.
+    const uint8_t *data;     /* TFW_PIPELINE_SPANS: the records with their frames; with select,
+                                without.
                                 TFW_PIPELINE_VERIFY: the payload of the file's first one, if the
                                 chunk begins with it and it is not empty. Else NULL */
     uint64_t data_len;
     const tfw_span *spans;   /* TFW_PIPELINE_SPANS: of data; else NULL */
     const int64_t *offsets;  /* TFW_PIPELINE_OFFSETS: where each begins in its file; else NULL */
     uint64_t first_row;      /* from which the absent records of columns count */
+    uint64_t selected;       /* TFW_PIPELINE_SPANS: how many spans there are; with select, fewer
+                                than records, which are those that were read. Else 0 */
 } tfw_chunk_info;
 
 TFW_API void tfw_chunk_get(const tfw_chunk *chunk, tfw_chunk_info *out_info);
@@ -255,8 +266,8 @@ TFW_API int tfw_chunk_hold(tfw_chunk *chunk, bool is_list, size_t feature, tfw_c
  * tfw_chunk_release and tfw_pipeline_free; NULL is allowed. In a forked child it does nothing. */
 TFW_API void tfw_hold_release(tfw_hold *hold);
 
-/* Where a record of a chunk begins. Of those that are parsed without TFW_PIPELINE_POSITIONS the
- * offset may be that of one before it. */
+/* Where a record of a chunk begins; with select, of those that were chosen. Of those that are
+ * parsed without TFW_PIPELINE_POSITIONS the offset may be that of one before it. */
 TFW_API void tfw_chunk_place(const tfw_chunk *chunk, uint64_t record, tfw_place *out_place);
 
 /* Gives the memory back, for further chunks. From any thread, also after tfw_pipeline_free; NULL is

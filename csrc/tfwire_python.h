@@ -77,13 +77,13 @@ typedef struct tfw_wanted {
     int32_t is_list;     /* the name is that of a feature list */
 } tfw_wanted;
 
-/* Which records hold a value: writes the numbers of their spans, and returns how many there are.
+/* Which records hold a value, as a tfw_select of a tfw_wanted.
  * None that holds it is missing, unless a varint has more bytes or bits than it needs; among them
  * may be some that are not well-formed, or that have a key twice. Without a name, strings whose
  * beginning is not UTF-8 do not count.
  * REQUIRES: spans in increasing order, fewer than 2^32; out has room for count numbers. */
 TFW_API size_t tfw_find(const uint8_t *data, size_t data_len, const tfw_span *spans, size_t count,
-                        const tfw_wanted *wanted, uint32_t *out);
+                        const void *wanted, uint32_t *out);
 
 /* ---- Files of Python ------------------------------------------------------------------------ */
 

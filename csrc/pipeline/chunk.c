@@ -75,6 +75,21 @@ int tfwi_chunk_join(tfw_chunk *chunk, tfwi_pool *const pools[2], bool notes_offs
 
 /* ---- What is in it -------------------------------------------------------------------------- */
 
+static bool is_parsed(const tfwi_block *block) {
+    return block->columns[0] != NULL || block->columns[1] != NULL;
+}
+
+/* The run that a piece is, of records that are not parsed; else NULL. */
+static const tfwi_run *run_of_piece(const tfwi_piece *piece) {
+    const tfwi_block *block = piece->block;
+    for (size_t i = 0; i < block->runs.count && !is_parsed(block); i++) {
+        if (block->runs.of[i].row == piece->first) {
+            return &block->runs.of[i];
+        }
+    }
+    return NULL;
+}
+
 void tfw_chunk_get(const tfw_chunk *chunk, tfw_chunk_info *out_info) {
     const tfwi_piece *piece = &chunk->pieces.of[0];
     const tfwi_block *block = piece->block;
@@ -85,22 +100,22 @@ void tfw_chunk_get(const tfw_chunk *chunk, tfw_chunk_info *out_info) {
         .end = chunk->end,
         .first_row = piece->first,
     };
-    const bool is_parsed = block->columns[0] != NULL || block->columns[1] != NULL;
-    for (size_t i = 0; i < block->runs.count && !is_parsed; i++) {
-        const tfwi_run *run = &block->runs.of[i];
-        if (run->row == piece->first) {
-            info.tally = run->tally;
-            info.shortest = run->lengths[0];
-            info.longest = run->lengths[1];
-            info.data = run->first_len != 0 ? block->data + run->first : NULL;
-            info.data_len = run->first_len;
-        }
+    const tfwi_run *run = run_of_piece(piece);
+    if (run != NULL) {
+        info.tally = run->tally;
+        info.shortest = run->lengths[0];
+        info.longest = run->lengths[1];
     }
     if (block->spans.count != 0) {
+        const bool is_chosen = block->places.count != 0;
         info.data = block->data;
         info.data_len = block->end;
-        info.spans = block->spans.of + piece->first;
-    } else if (block->offsets.count != 0 && !is_parsed) {
+        info.spans = block->spans.of + (is_chosen ? run->first : piece->first);
+        info.selected = is_chosen ? run->first_len : info.records;
+    } else if (run != NULL && run->first_len != 0) {
+        info.data = block->data + run->first;
+        info.data_len = run->first_len;
+    } else if (block->offsets.count != 0 && !is_parsed(block)) {
         info.offsets = (const int64_t *)block->offsets.of + piece->first;
     }
     memcpy(out_info, &info, info.size < sizeof info ? info.size : sizeof info);
@@ -161,6 +176,11 @@ int tfw_chunk_column(const tfw_chunk *chunk, bool is_list, size_t feature, tfw_c
 
 void tfw_chunk_place(const tfw_chunk *chunk, uint64_t record, tfw_place *out_place) {
     const tfwi_piece *piece = &chunk->pieces.of[0];
+    if (piece->block->places.count != 0) {
+        *out_place = piece->block->places.of[run_of_piece(piece)->first + record];
+        out_place->file = chunk->begin.file;
+        return;
+    }
     *out_place = tfwi_block_begin(piece->block, piece->first + record);
     if (piece->block->spans.count != 0) {
         const tfw_span *spans = piece->block->spans.of + piece->first;

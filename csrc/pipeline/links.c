@@ -219,6 +219,9 @@ static void number_records(const tfw_pipeline *p, tfwi_range *r) {
         r->block->runs.of[i].begin.record += p->place.record;
         r->block->runs.of[i].end.record += p->place.record;
     }
+    for (size_t i = 0; i < r->block->places.count; i++) {
+        r->block->places.of[i].record += p->place.record;
+    }
     r->at.record += p->place.record;
     r->is_known = true;
 }

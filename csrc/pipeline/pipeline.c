@@ -28,6 +28,9 @@ static int check_mode(const tfw_pipeline_options *o, tfw_error *error) {
     if ((o->flags & TFW_PIPELINE_TALLY) != 0 && o->mode >= TFW_PIPELINE_SPANS) {
         return tfwi_fail(error, TFW_E_ARGUMENT, "nothing is added up");
     }
+    if (o->select != NULL && (o->mode != TFW_PIPELINE_SPANS || o->indexed != NULL)) {
+        return tfwi_fail(error, TFW_E_ARGUMENT, "nothing is selected");
+    }
     if (o->mode != TFW_PIPELINE_PARSE) {
         return o->context != NULL || o->lists != NULL || o->batch_size != 0 ||
                        (o->flags & PARSE_ONLY) != 0
@@ -70,6 +73,8 @@ static bool init_pipeline(tfw_pipeline *p, const tfw_pipeline_options *o) {
     p->num_threads = o->num_threads;
     p->mode = o->mode;
     p->flags = o->flags;
+    p->select = o->select;
+    p->wanted = o->wanted;
     p->ring = p->num_threads + 2;
     p->place = p->next = o->start;
     p->chained_file = UINT64_MAX;

@@ -138,6 +138,8 @@ struct tfw_pipeline {
     size_t num_threads;
     uint32_t mode;
     uint32_t flags;
+    tfw_select select; /* NULL: all records */
+    const void *wanted;
     bool is_ordered; /* ranges are orders: of records of indexed files, or that are given */
     TFWI_ARRAY(tfwi_indexed) indexed;
     tfwi_pool *pools[2]; /* of ranges; of batches that are much larger than those */

@@ -19,6 +19,7 @@ static void free_block(tfwi_block *block) {
     tfw_free(block->runs.of);
     tfw_free(block->offsets.of);
     tfw_free(block->spans.of);
+    tfw_free(block->places.of);
     tfw_free(block->data);
     tfw_free(block);
 }
@@ -63,6 +64,7 @@ static size_t size_of_block(const tfwi_block *block) {
     return block->capacity + block->runs.capacity * sizeof *block->runs.of +
            block->offsets.capacity * sizeof *block->offsets.of +
            block->spans.capacity * sizeof *block->spans.of +
+           block->places.capacity * sizeof *block->places.of +
            tfwi_columns_memory_size(block->columns[0]) +
            tfwi_columns_memory_size(block->columns[1]);
 }
@@ -75,7 +77,7 @@ void tfwi_block_clear(tfwi_block *block) {
     }
     block->rows = 0;
     block->is_lent = false;
-    block->runs.count = block->offsets.count = block->spans.count = 0;
+    block->runs.count = block->offsets.count = block->spans.count = block->places.count = 0;
     block->end = 0;
 }
 

@@ -15,8 +15,9 @@ typedef struct tfwi_run {
     tfw_place end;   /* as many records later */
     tfw_tally tally; /* to verify */
     uint64_t lengths[2];
-    size_t first; /* to verify: where the payload of the file's first record is in the data */
-    uint64_t first_len; /* 0: the run does not begin with it */
+    size_t first; /* to verify: where the payload of the file's first record is in the data; to
+                     select: the first one of the records that are chosen */
+    uint64_t first_len; /* 0: the run does not begin with it; how many they are */
 } tfwi_run;
 
 /* The memory of one column of a block. Who holds it keeps it when the block is used again, which
@@ -46,7 +47,8 @@ typedef struct tfwi_block {
     tfwi_offsets offsets; /* of the rows in their files, where rows may be cut off, positions are
                              asked for, or no more is wanted; else empty */
     tfwi_spans spans;     /* of the data */
-    uint8_t *data;        /* records with their frames, or first payloads */
+    tfwi_record_places places;   /* where they begin, where not all records have one */
+    uint8_t *data;        /* records with their frames, or payloads */
     size_t capacity;
     size_t end; /* of the data */
 } tfwi_block;

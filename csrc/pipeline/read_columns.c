@@ -21,6 +21,7 @@ enum {
     PARSED_SPANS = 1024,      /* most records that are verified and then parsed */
     PIECE = 1 << 18,          /* the same in bytes: they stay in the cache; also read at a time */
     UNMOVED_RECORD = 1 << 15, /* from this size on a read costs less than moving half of one */
+    SLACK = 256 /* bytes after the records, so that the last one can be looked at as others are */
 };
 
 /* How many of the next len bytes of the file may be read. */
@@ -76,6 +77,37 @@ static int parse_records(const tfwi_reading *r, const tfw_span *spans, size_t co
                               r->flags & ~(unsigned)TFW_SEQUENCE, out_done, error);
 }
 
+/* Copies the records of a piece that are chosen. */
+static bool copy_selected(const tfwi_reading *r, const tfw_span *spans, size_t count) {
+    const tfwi_stretch *s = r->s;
+    const uint8_t *data = s->buffer + s->begin;
+    const tfw_span *last = &spans[count - 1];
+    const size_t size = (size_t)(last->offset + last->length), more = s->end - s->begin - size;
+    tfwi_selection *to = r->selection;
+    uint32_t chosen[PARSED_SPANS];
+    const size_t found = to->select(data, size + (more < SLACK ? more : SLACK), spans, count,
+                                    to->wanted, chosen);
+    uint64_t bytes = 0;
+    for (size_t i = 0; i < found; i++) {
+        bytes += spans[chosen[i]].length;
+    }
+    if (!TFWI_RESERVE_MORE(to->spans, found) || !TFWI_RESERVE_MORE(to->places, found) ||
+        !TFWI_RESERVE_MORE(to->data, bytes)) {
+        return false;
+    }
+    for (size_t i = 0; i < found; i++) {
+        const tfw_span *span = &spans[chosen[i]];
+        to->spans.of[to->spans.count++] = (tfw_span){to->data.count, span->length};
+        to->places.of[to->places.count++] = (tfw_place){
+            .record = r->done + chosen[i], .offset = s->offset + span->offset - TFW_HEADER_SIZE};
+        if (span->length != 0) {
+            memcpy(to->data.of + to->data.count, data + span->offset, (size_t)span->length);
+            to->data.count += (size_t)span->length;
+        }
+    }
+    return true;
+}
+
 static bool takes_first(const tfwi_reading *r) { return r->first != NULL && r->done == 0; }
 
 /* Makes room to note the records of a piece. */
@@ -111,7 +143,9 @@ static void note_records(const tfwi_reading *r, const tfw_span *spans, size_t co
 static int take_records(tfwi_reading *r, const tfw_span *spans, size_t count, tfw_error *error) {
     tfwi_stretch *s = r->s;
     size_t done = count;
-    int status = reserve_notes(r, spans, count) ? TFW_OK : TFW_E_MEMORY;
+    const bool kept = reserve_notes(r, spans, count) &&
+                      (r->selection == NULL || copy_selected(r, spans, count));
+    int status = kept ? TFW_OK : TFW_E_MEMORY;
     if (status != TFW_OK) {
         tfwi_fail(error, status, "out of memory");
         done = 0;

@@ -5,11 +5,22 @@
 
 #include "base/memory.h"
 #include "parse/columns.h"
+#include "tfwire_pipeline.h"
 
 #include <stdatomic.h>
 
 typedef TFWI_ARRAY(uint64_t) tfwi_offsets;
 typedef TFWI_ARRAY(tfw_span) tfwi_spans;
+typedef TFWI_ARRAY(tfw_place) tfwi_record_places;
+
+/* Which records are kept, and copies of them. */
+typedef struct tfwi_selection {
+    tfw_select select;
+    const void *wanted;
+    tfwi_bytes data;
+    tfwi_spans spans;   /* of the data */
+    tfwi_record_places places; /* where they begin; their file is not set */
+} tfwi_selection;
 
 /* Records that lie without gaps in a file, and the memory through which they pass. */
 typedef struct tfwi_stretch {
@@ -35,6 +46,7 @@ typedef struct tfwi_reading {
     tfwi_offsets *offsets; /* where each begins in the file */
     tfwi_spans *spans;     /* of the buffer, in which all of them stay */
     tfwi_bytes *first;     /* the payload of the first record, if none is done yet */
+    tfwi_selection *selection;
     const atomic_bool *stop; /* reading ends before the next piece */
     size_t piece; /* bytes read at a time; 0: what stays in the cache while it is parsed */
     size_t done;

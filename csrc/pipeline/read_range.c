@@ -61,9 +61,14 @@ static tfwi_stretch stretch_of_block(const part *q) {
                           .end = q->block->end};
 }
 
+/* Whether records pass through the buffer, and nothing but totals or a few of them is kept. */
+static bool records_pass(const tfw_pipeline *p) {
+    return p->mode == TFW_PIPELINE_VERIFY || p->select != NULL;
+}
+
 static bool grow_buffer(const tfw_pipeline *p, tfwi_stretch *s, uint64_t capacity) {
     tfwi_bytes buffer = {.of = s->buffer, .capacity = s->capacity,
-                         .hint = p->mode == TFW_PIPELINE_VERIFY ? PASSED + BUFFER : BUFFER};
+                         .hint = records_pass(p) ? PASSED + BUFFER : BUFFER};
     const bool done = TFWI_RESERVE(buffer, capacity);
     s->buffer = buffer.of;
     s->capacity = buffer.capacity;
@@ -84,7 +89,8 @@ static int make_room(const part *q, tfwi_stretch *s, uint64_t needed, tfw_error 
     if (needed > there && s->end - s->begin >= TFW_HEADER_SIZE) {
         return tfwi_report_cut(s, needed, there, (size_t)q->at->record, error);
     }
-    const uint64_t kept = q->p->mode == TFW_PIPELINE_SPANS ? s->begin : 0;
+    const bool stays = q->p->mode == TFW_PIPELINE_SPANS && q->p->select == NULL;
+    const uint64_t kept = stays ? s->begin : 0;
     return grow_buffer(q->p, s, kept + needed + TFW_HEADER_SIZE)
                ? TFW_OK
                : tfwi_fail(error, TFW_E_MEMORY, "no memory for a record");
@@ -138,7 +144,7 @@ static void note_fault(const part *q, const tfwi_stretch *s, int status) {
 }
 
 static int read_part_with(const part *q, tfwi_stretch *s, tfwi_run *run, tfwi_bytes *first,
-                          tfw_error *error) {
+                          tfwi_selection *selection, tfw_error *error) {
     const tfw_pipeline *p = q->p;
     tfwi_block *block = q->block;
     const bool verifies = p->mode == TFW_PIPELINE_VERIFY;
@@ -151,10 +157,11 @@ static int read_part_with(const part *q, tfwi_stretch *s, tfwi_run *run, tfwi_by
         .tally = (p->flags & TFW_PIPELINE_TALLY) != 0 ? &run->tally : NULL,
         .lengths = verifies ? run->lengths : NULL,
         .offsets = q->notes_offsets ? &block->offsets : NULL,
-        .spans = p->mode == TFW_PIPELINE_SPANS ? &block->spans : NULL,
+        .spans = p->mode == TFW_PIPELINE_SPANS && selection == NULL ? &block->spans : NULL,
         .first = first,
+        .selection = selection,
         .stop = &p->is_cancelled,
-        .piece = verifies ? PASSED : 0,
+        .piece = records_pass(p) ? PASSED : 0,
         .done = (size_t)q->at->record,
     };
     s->flags = (p->flags & TFW_PIPELINE_NO_DATA_CRC) != 0 ? TFW_NO_DATA_CRC : 0;
@@ -213,7 +220,8 @@ static int verify_part(tfwi_worker *w, const part *q, tfwi_run *run, tfw_error *
     run->first = block->end;
     move_stretch(w, q->source, q->at->offset, q->limit);
     const tfw_place from = *q->at;
-    const int status = read_part_with(q, &w->stretch, run, from.offset == 0 ? &first : NULL, error);
+    const int status =
+        read_part_with(q, &w->stretch, run, from.offset == 0 ? &first : NULL, NULL, error);
     run->tally.records = q->at->record - from.record;
     run->tally.payload_bytes =
         q->at->offset - from.offset - run->tally.records * TFWI_FRAME_SIZE;
@@ -221,6 +229,26 @@ static int verify_part(tfwi_worker *w, const part *q, tfwi_run *run, tfw_error *
     block->data = first.of;
     block->capacity = first.capacity;
     block->end = first.count;
+    return status;
+}
+
+/* Keeps the records of a part that are chosen. */
+static int select_part(tfwi_worker *w, const part *q, tfwi_run *run, tfw_error *error) {
+    tfwi_block *block = q->block;
+    tfwi_selection selection = {.select = q->p->select,
+                                .wanted = q->p->wanted,
+                                .data = {block->data, block->end, block->capacity, 0},
+                                .spans = block->spans,
+                                .places = block->places};
+    run->first = selection.places.count;
+    move_stretch(w, q->source, q->at->offset, q->limit);
+    const int status = read_part_with(q, &w->stretch, run, NULL, &selection, error);
+    run->first_len = selection.places.count - run->first;
+    block->data = selection.data.of;
+    block->capacity = selection.data.capacity;
+    block->end = selection.data.count;
+    block->spans = selection.spans;
+    block->places = selection.places;
     return status;
 }
 
@@ -240,15 +268,17 @@ static int read_part(tfwi_worker *w, const part *q, tfw_error *error) {
         status = walk_part(w, q, error);
     } else if (q->p->mode == TFW_PIPELINE_VERIFY) {
         status = verify_part(w, q, &run, error);
+    } else if (q->p->select != NULL) {
+        status = select_part(w, q, &run, error);
     } else if (q->p->mode == TFW_PIPELINE_SPANS) {
         tfwi_stretch s = stretch_of_block(q);
-        status = read_part_with(q, &s, &run, NULL, error);
+        status = read_part_with(q, &s, &run, NULL, NULL, error);
         block->data = s.buffer;
         block->capacity = s.capacity;
         block->end = s.begin;
     } else {
         move_stretch(w, q->source, q->at->offset, q->limit);
-        status = read_part_with(q, &w->stretch, &run, NULL, error);
+        status = read_part_with(q, &w->stretch, &run, NULL, NULL, error);
     }
     run.end = *q->at;
     if (run.end.record != run.begin.record) {

@@ -317,7 +317,7 @@ static const uint8_t *next_pattern(const finder *f, const uint8_t *p, const uint
 }
 
 size_t tfw_find(const uint8_t *data, size_t data_len, const tfw_span *spans, size_t count,
-                const tfw_wanted *wanted, uint32_t *out) {
+                const void *wanted, uint32_t *out) {
     finder f = {.wanted = wanted,
                 .may_begin = may_begin_portable,
                 .blocks = {.varints = tfwi_matcher_best()->varints, .limit = data + data_len}};

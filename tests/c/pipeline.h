@@ -116,13 +116,30 @@ typedef struct wanted {
     uint64_t batch_size, max_record_size;
     bool skips; /* goes on after every error, at the next record */
     bool keeps; /* all chunks, up to the end: they stay as they were delivered */
+    bool selects; /* some of the records */
     tfw_place start;
     size_t added_from; /* not 0: files that are added later, one at a time, at the end of others */
 } wanted;
 
+static const uint64_t thirds = 3;
+
 /* Where record number i of a file ends, whatever became of its bytes. */
 static inline tfw_place place_after_record(const fileset *set, const tfw_place *at) {
     return (tfw_place){at->file, at->record + 1, set->files[at->file].ends[at->record]};
+}
+
+/* A tfw_select of a third of the lengths. */
+static inline size_t select_some(const uint8_t *data, size_t data_len, const tfw_span *spans,
+                                 size_t count, const void *wanted, uint32_t *out) {
+    size_t found = 0;
+    CHECK(wanted == &thirds && data != NULL);
+    for (size_t i = 0; i < count; i++) {
+        CHECK(spans[i].offset <= data_len && spans[i].length <= data_len - spans[i].offset);
+        if (spans[i].length % thirds == 0) {
+            out[found++] = (uint32_t)i;
+        }
+    }
+    return found;
 }
 
 /* What becomes of a record that is not parsed. */
@@ -132,6 +149,9 @@ static inline void model_totals(const wanted *w, const uint8_t *data, tfw_span s
     const size_t len = (size_t)span.length, size = len + 16;
     if (w->mode == TFW_PIPELINE_OFFSETS) {
         bytes_append(&d->offsets, &at->offset, sizeof at->offset);
+    } else if (w->selects) {
+        bytes_append(&d->offsets, at, len % thirds == 0 ? sizeof *at : 0);
+        bytes_append(&d->payloads, record + 12, len % thirds == 0 ? len : 0);
     } else if (w->mode == TFW_PIPELINE_SPANS) {
         bytes_append(&d->payloads, record, size);
     } else {
@@ -268,6 +288,8 @@ static inline tfw_pipeline *pipeline_of(const fileset *set, const wanted *w, con
         .num_threads = threads,
         .mode = w->mode,
         .flags = w->flags,
+        .select = w->selects ? select_some : NULL,
+        .wanted = &thirds,
     };
     tfw_pipeline *p = NULL;
     CHECK_EQ(TFW_OK, tfw_pipeline_create(&options, &p, NULL));
@@ -314,7 +336,10 @@ static inline void take_chunk(const fileset *set, const wanted *w, const tfw_chu
     CHECK(info.records != 0);
     check_place(set, &info.begin);
     check_place(set, &info.end);
-    check_records(set, w, chunk, &info);
+    CHECK(w->selects || info.selected == (w->mode == TFW_PIPELINE_SPANS ? info.records : 0));
+    if (!w->selects) {
+        check_records(set, w, chunk, &info);
+    }
     if (d->stops == 0) {
         check_places(set, &info, at);
     }
@@ -342,6 +367,15 @@ static inline void take_chunk(const fileset *set, const wanted *w, const tfw_chu
         bytes_append(&d->payloads, info.data, (size_t)info.data_len);
     } else if (w->mode == TFW_PIPELINE_OFFSETS) {
         bytes_append(&d->offsets, info.offsets, (size_t)info.records * sizeof *info.offsets);
+    } else if (w->selects) {
+        for (uint64_t i = 0; i < info.selected; i++) {
+            const tfw_span s = info.spans[i];
+            tfw_place place;
+            tfw_chunk_place(chunk, i, &place);
+            CHECK(s.offset + s.length <= info.data_len);
+            bytes_append(&d->offsets, &place, sizeof place);
+            bytes_append(&d->payloads, info.data + s.offset, (size_t)s.length);
+        }
     } else {
         for (size_t i = 0; i < info.records; i++) {
             const tfw_span *s = &info.spans[i];

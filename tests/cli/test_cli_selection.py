@@ -37,7 +37,7 @@ def names(lines):
 FOUND = {
     0: ["label=7", "label=x", "label=1.5", "label~1", "label=99999999999999999999", "name=item"],
     1: ["w=1.5", "name=item 4", "n=1", "words=8", "tags=tail", "tags~ai"],  # also steps of lists
-    3: ["label=1"],
+    3: ["label=1", "label=1.0", "label=10e-1"],
     4: ["label=2"],  # with the context of the sequence
     9: ["w=0.1", "name~item", "name~"],
 }
@@ -76,6 +76,13 @@ def test_features(shown):
         (["--features", "n", "--where", "label=1"], "--features: no record that is shown has n"),
         (["--where", "nosuch=1"], "--where: no record has nosuch"),
         (["--where", "label=7"], ""),
+        (["--where", "label=abc"], "--where: label has int64 values, and no int64 is abc"),
+        (["--where", "label=1.5"], "--where: label has int64 values, and no int64 is 1.5"),
+        (["--where", "label=1e99"], "--where: label has int64 values, and no int64 is 1e99"),
+        (["--where", "w=abc"], "--where: w has float values, and no float is abc"),
+        (["--where", "w~0.5"], "--where: w has float values, and ~ is for strings"),
+        (["--where", "words=x"], "--where: words has int64 values, and no int64 is x"),
+        (["--where", "w=nan"], ""),
         (["--where", "tags=7"], ""),
         (["--features", "a\x1bb"], r"--features: no record that is shown has a\x1bb"),
     ],

@@ -88,7 +88,7 @@ def test_texts_are_kept_up_to_date(photos, tmp_path, serve, browser, monkeypatch
     going, real = threading.Event(), Search._search
 
     def held(search, *arguments):
-        assert wait_for(lambda: search._is_stopped or going.is_set())
+        assert wait_for(lambda: search.is_stopped or going.is_set())
         real(search, *arguments)
 
     monkeypatch.setattr(Search, "_search", held)
@@ -107,7 +107,7 @@ def test_texts_are_kept_up_to_date(photos, tmp_path, serve, browser, monkeypatch
 
 
 def test_a_search_is_stopped_by_a_link(photos, serve, browser, monkeypatch):
-    monkeypatch.setattr(Search, "_search", lambda self, *_: wait_for(lambda: self._is_stopped))
+    monkeypatch.setattr(Search, "_search", lambda self, *_: wait_for(lambda: self.is_stopped))
     viewer = serve(photos)
     browser.show(viewer.url + "?value=word")
     browser.value("[...document.links].find(a => a.textContent === 'stop').click()")

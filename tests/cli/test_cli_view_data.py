@@ -126,7 +126,7 @@ def test_a_search_is_stopped_and_goes_on(paths, serve, monkeypatch):
     going, real = threading.Event(), Search._search
 
     def held(search, *arguments):
-        assert wait_for(lambda: search._is_stopped or going.is_set())
+        assert wait_for(lambda: search.is_stopped or going.is_set())
         real(search, *arguments)
 
     monkeypatch.setattr(Search, "_search", held)

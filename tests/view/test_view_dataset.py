@@ -197,7 +197,7 @@ def test_a_search_stops_and_goes_on(paths, monkeypatch):
     assert halted.wait(60)
     assert search.is_running
     assert "40 records found so far; searching, 3 of 7 files" == search.note()
-    threading.Thread(target=lambda: wait_for(lambda: search._is_stopped) and going.set()).start()
+    threading.Thread(target=lambda: wait_for(lambda: search.is_stopped) and going.set()).start()
     search.stop()
     assert not search.is_running
     assert "stopped after " in search.note()

@@ -1,21 +1,35 @@
-"""Searches of records for a value, for those who show them.
+"""Searches of files for a value, for those who show the records that hold it.
 
-A ``BatchFinder`` looks into the batches of a ``BatchReader``, which reads as ``make_options`` says,
-in C and without the GIL: threads that read a file each find what they want as fast as they read.
+``search_files`` runs a ``RecordSearch`` over ``SearchedFile`` objects: threads of C look into the
+records right after these are verified, and hand over those that may hold what is wanted, a
+``FoundRecord`` each. ``int64_of_text`` and ``float_of_text`` say which value a text means.
 """
 
 from __future__ import annotations
 
+import contextlib
+from abc import abstractmethod
+from collections.abc import Iterable
 from typing import Any, NamedTuple
 
+import numpy as np
+
+from tfwire._base.errors import Error
 from tfwire._base.native import ffi, lib
-from tfwire._records.reading.batch_reader import BatchReader as BatchReader
+from tfwire._base.parallel_map import Check
+from tfwire._records.reading.batch_reader import BatchReader
+from tfwire._records.reading.damage import RecordPosition
+from tfwire._records.reading.file_passes import FilePass, Passage, PlainFile, regular_status
 from tfwire._records.reading.native_batches import record_position
-from tfwire._records.reading.options import make_options as make_options
+from tfwire._records.reading.options import make_options
+from tfwire._records.reading.pipeline import Chunk
+
+_READ_BYTES = 1 << 20
 
 
 class FoundRecord(NamedTuple):
-    """A record that may hold what is wanted.
+    """A record that may hold what is wanted: it does, or it is one of a few that are not
+    well-formed, or have a key twice.
 
     Attributes:
         number, offset: As of a RecordPosition.
@@ -27,7 +41,50 @@ class FoundRecord(NamedTuple):
     payload: bytes
 
 
-class BatchFinder:
+class SearchedFile(PlainFile[Any]):
+    """A file of a search.
+
+    Args:
+        path: A path or URL.
+        compression_type: As for read_records.
+
+    Attributes:
+        path, compression_type: The same.
+        start: Where to go on.
+        is_done: Whether its end was reached, or it cannot be read on.
+        has_failed: Whether it cannot be read on.
+    """
+
+    def __init__(self, path: str, compression_type: Any) -> None:
+        self.path, self.compression_type = path, compression_type
+        self.start = RecordPosition()
+        self.is_done = self.has_failed = False
+
+    def __fspath__(self) -> str:
+        return self.path
+
+    @abstractmethod
+    def take(self, record: FoundRecord) -> None:
+        """Takes the next record that was found."""
+
+    def add(self, chunk: Chunk) -> None:
+        info = chunk.info
+        for i in range(info.selected):
+            span, place = info.spans[i], chunk.place(i)
+            payload = bytes(ffi.buffer(info.data + span.offset, span.length))
+            self.take(FoundRecord(*place.position, payload))
+        self.go_to(chunk.end.position)
+
+    def go_to(self, position: RecordPosition) -> None:
+        """What is before a position was searched."""
+        self.start = position
+
+    def finish(self) -> SearchedFile:
+        self.is_done = True
+        return self
+
+
+class RecordSearch(FilePass[SearchedFile, SearchedFile]):
     """What is wanted: a feature, or any, that is a number or holds a part.
 
     Args:
@@ -36,15 +93,23 @@ class BatchFinder:
         part: Of a string; empty: every value will do, and none.
         integer: What an int64 may equal, too; None: nothing.
         number: What a float may equal, too; None: nothing.
+        max_record_size: Longer records are damage.
+
+    Attributes:
+        is_stopped: Set it to end the search soon.
     """
+
+    mode = lib.TFW_PIPELINE_SPANS
+    select = ffi.addressof(lib, "tfw_find")
 
     def __init__(
         self,
         name: bytes | None,
         is_list: bool,
         part: bytes,
-        integer: int | None = None,
-        number: float | None = None,
+        integer: int | None,
+        number: float | None,
+        max_record_size: int,
     ) -> None:
         self._held = [ffi.from_buffer(each) for each in (name or b"", part)]
         wanted = {
@@ -58,19 +123,102 @@ class BatchFinder:
             "has_number": number is not None,
             "is_list": is_list,
         }
-        self._wanted = ffi.new("tfw_wanted *", wanted)
+        self.wanted = ffi.new("tfw_wanted *", wanted)
+        self.max_record_size = max_record_size
+        self.is_stopped = False
+        self._begun = False
+        self._threads_each = 1
 
-    def find(self, batch: Any) -> list[FoundRecord]:
-        """The records of a batch that may hold it: those that do, and a few that are not
-        well-formed, or have a key twice."""
+    def prepare(self, threads_each: int) -> None:
+        """Before all files: how many threads read one that is not for a pipeline."""
+        self._begun, self._threads_each = False, threads_each
+
+    def begin(self, item: SearchedFile) -> SearchedFile | None:
+        # A pipeline may begin within its first file alone.
+        is_plain = self._options(item).compression in ("", "auto")
+        can_begin = is_plain and (item.start == RecordPosition() or not self._begun)
+        status = regular_status(item.path) if can_begin else None
+        if status is None:
+            return None
+        item.status, self._begun = status, True
+        return item
+
+    def _options(self, item: SearchedFile) -> Any:
+        return make_options(item.compression_type, True, "skip", self.max_record_size, _READ_BYTES)
+
+    def read(
+        self, item: SearchedFile, check: Check, begun: PlainFile[SearchedFile] | None = None
+    ) -> SearchedFile:
+        options = self._options(item)
+        if begun is not None and item.start != RecordPosition():
+            options = options._replace(compression="")
+        try:
+            with BatchReader(
+                [item.path], options, start=item.start, num_threads=self._threads_each
+            ) as reader:
+                reader.warn = lambda text: None  # whoever shows records shows damage
+                while not self.is_stopped and (batch := reader.next()) is not None:
+                    check()
+                    self._look_into(batch, item)
+                    item.go_to(reader.position)
+        except (OSError, ImportError, ValueError, Error):
+            item.has_failed = True
+        item.is_done = item.has_failed or not self.is_stopped
+        return item
+
+    def _look_into(self, batch: Any, item: SearchedFile) -> None:
         out = ffi.new("uint32_t[]", batch.count)
-        count = lib.tfw_find(
-            batch.data, batch.data_len, batch.spans, batch.count, self._wanted, out
-        )
-        return [_record(batch, i) for i in ffi.unpack(out, count)] if count else []
+        count = lib.tfw_find(batch.data, batch.data_len, batch.spans, batch.count, self.wanted, out)
+        for i in ffi.unpack(out, count) if count else ():
+            span = batch.spans[i]
+            payload = bytes(ffi.buffer(batch.data + span.offset, span.length))
+            item.take(FoundRecord(*record_position(batch, i), payload))
 
 
-def _record(batch: Any, index: int) -> FoundRecord:
-    span = batch.spans[index]
-    payload = bytes(ffi.buffer(batch.data + span.offset, span.length))
-    return FoundRecord(*record_position(batch, index), payload)
+def int64_of_text(text: str) -> int | None:
+    """The int64 that a text means, exactly, also of one such as 1e3; None: there is none."""
+    try:
+        try:
+            number = int(text)
+        except ValueError:
+            number = int(float(text))
+            if number != float(text):
+                return None
+        return int(np.int64(number))
+    except (ValueError, OverflowError):
+        return None
+
+
+def float_of_text(text: str) -> float | None:
+    """The float32 that a text means; None: there is none."""
+    try:
+        with np.errstate(over="ignore"):
+            return float(np.float32(text))
+    except ValueError:
+        return None
+
+
+class _Stopped(Exception):
+    """The search is to end."""
+
+
+def search_files(search: RecordSearch, files: Iterable[SearchedFile], num_threads: int) -> None:
+    """Searches files until their end, or until the search is stopped. What is found comes in order
+    within each, and in all that are plain and undamaged.
+
+    Args:
+        search: What is wanted.
+        files: Those that are not done.
+        num_threads: All that work, the caller included.
+    """
+    files = list(files)
+    search.prepare(max(1, num_threads // max(1, len(files))))
+
+    def check() -> None:
+        if search.is_stopped:
+            raise _Stopped
+
+    passage = Passage(search, files, num_threads, check)
+    with contextlib.suppress(_Stopped), contextlib.closing(passage.results()) as results:
+        for _ in results:
+            pass

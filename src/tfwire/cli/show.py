@@ -330,6 +330,8 @@ class RecordFilter:
 
     def __init__(self, names: Iterable[str], conditions: Iterable[Condition]) -> None:
         self._conditions = list(conditions)
+        self._misfits: dict[Condition, str] = {}  # the kind of values that no condition can fit
+        self._fitting: set[Condition] = set()  # those whose feature has values of another kind
         self._names = _Names(names)
         self._conditioned = _Names(each.name for each in self._conditions)
 
@@ -344,11 +346,24 @@ class RecordFilter:
         except ParseError:
             return False
         self._conditioned.note(context, lists)
-        return all(
-            _holds(context.get(each.name), each)
-            or any(_holds(step, each) for step in lists.get(each.name, ()))
+        held = [
+            self._is_held(each, [context.get(each.name), *lists.get(each.name, ())])
             for each in self._conditions
-        )
+        ]
+        return all(held)
+
+    def _is_held(self, wanted: Condition, steps: Iterable[Any]) -> bool:
+        """Whether some step holds what is wanted."""
+        is_held = False
+        for values in steps:
+            if values is not None and len(values):
+                kind = _misfit(values, wanted)
+                if kind is None:
+                    self._fitting.add(wanted)
+                    is_held |= _holds(values, wanted)
+                else:
+                    self._misfits[wanted] = kind
+        return is_held
 
     def keep_features(self, *maps: MutableMapping[str, Any]) -> None:
         """Removes the features that were not asked for from those of a record."""
@@ -365,6 +380,12 @@ class RecordFilter:
             yield f"--features: no record that is shown has {show_key(name)}"
         for name in self._conditioned.missing():
             yield f"--where: no record has {show_key(name)}"
+        for wanted, kind in self._misfits.items():
+            if wanted not in self._fitting:
+                why = (
+                    f"no {kind} is {show_key(wanted.text)}" if wanted.whole else "~ is for strings"
+                )
+                yield f"--where: {show_key(wanted.name)} has {kind} values, and {why}"
 
 
 class _Names:
@@ -386,14 +407,22 @@ class _Names:
         return [name for name in self.asked if name not in self._found] if self._num_records else []
 
 
+def _number(values: Any, wanted: Condition) -> float | None:
+    """What one of numbers may equal, as in the viewer's search."""
+    from tfwire._interface.searches import float_of_text, int64_of_text
+
+    return (int64_of_text if values.dtype == "int64" else float_of_text)(wanted.text)
+
+
+def _misfit(values: Any, wanted: Condition) -> str | None:
+    """The kind of values, if none of that kind can be what is wanted."""
+    if isinstance(values, list) or (wanted.whole and _number(values, wanted) is not None):
+        return None
+    return "int64" if values.dtype == "int64" else "float"
+
+
 def _holds(values: Any, wanted: Condition) -> bool:
-    if values is None or not len(values):
-        return False
     if isinstance(values, list):
         text = wanted.text.encode("utf-8", "surrogateescape")
         return any(text == value if wanted.whole else text in value for value in values)
-    try:
-        number = values.dtype.type(wanted.text)
-    except (ValueError, OverflowError):
-        return False
-    return wanted.whole and bool((values == number).any())
+    return bool((values == _number(values, wanted)).any())

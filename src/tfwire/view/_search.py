@@ -1,5 +1,4 @@
-"""The search for values in all files: by several threads, a file each, while pages show what is
-found so far."""
+"""The search for values in all files, in threads, while pages show what is found so far."""
 
 from __future__ import annotations
 
@@ -15,28 +14,44 @@ import numpy as np
 
 from tfwire import RecordPosition
 from tfwire._interface.messages import plural
-from tfwire._interface.searches import BatchFinder, BatchReader, make_options
-from tfwire.view._dataset import FAULTS, DataSet, TablePlace
+from tfwire._interface.searches import (
+    FoundRecord,
+    RecordSearch,
+    SearchedFile,
+    float_of_text,
+    int64_of_text,
+    search_files,
+)
+from tfwire.view._dataset import DataSet, TablePlace
 from tfwire.view._media import readable_text
 from tfwire.view._records import LONGEST_RECORD, BrowsedFile, FeatureName, Record, decoded_record
 
 _MOST_FOUND = 100_000
-_READ_BYTES = 1 << 20
 
 
-class _SearchedFile:
+class _SearchedFile(SearchedFile):
     """What was found in a file.
+
+    Args:
+        search: Of all files.
+        file: The file.
 
     Attributes:
         places: Of the records.
-        position: Where to go on.
-        is_done: Whether its end was reached.
     """
 
-    def __init__(self) -> None:
+    def __init__(self, search: Search, file: BrowsedFile) -> None:
+        super().__init__(file.path, file.compression_type)
         self.places: list[RecordPosition] = []
-        self.position = RecordPosition()
-        self.is_done = False
+        self._search = search
+
+    def take(self, record: FoundRecord) -> None:
+        self._search.take(self.places, record)
+
+    def go_to(self, position: RecordPosition) -> None:
+        super().go_to(position)
+        if self._search.is_full:
+            self._search.end()
 
 
 class Search:
@@ -53,77 +68,61 @@ class Search:
     def __init__(self, dataset: DataSet, name: FeatureName | None, text: str) -> None:
         self._dataset = dataset
         self._matches = search_for(name, text)
-        key = None if name is None else name.text.encode("utf-8", "surrogateescape")
-        self._finder = BatchFinder(
-            key,
+        self._wanted = RecordSearch(
+            None if name is None else name.text.encode("utf-8", "surrogateescape"),
             name is not None and name.is_list,
             text.encode("utf-8", "surrogateescape"),
-            _parsed(_integer_of, text),
-            _parsed(_number_of, text),
+            int64_of_text(text),
+            float_of_text(text),
+            LONGEST_RECORD,
         )
-        self._files = [_SearchedFile() for _ in dataset.files]
+        self._files = [_SearchedFile(self, file) for file in dataset.files]
         self._lock = threading.Lock()
-        self._threads: list[threading.Thread] = []
-        self._left: Iterator[int] = iter(())
-        self._is_stopped = False
+        self._thread = threading.Thread()
         self._found = threading.Event()  # something, or the end
-        self.num_problems = 0  # files that cannot be read
 
-    # ---- Threads --------------------------------------------------------------------------------
+    # ---- The thread, which has those of C and others ------------------------------------------
 
     def start(self) -> None:
         """Begins, or goes on after a stop; not after as many as are kept."""
         with self._lock:
             if self.is_running or self.is_full:
                 return
-            left = [number for number, file in enumerate(self._files) if not file.is_done]
-            self._left, self._is_stopped = iter(left), False
-            cpus = os.cpu_count() or 1
-            count = min(cpus, len(left))
-            self._threads = [
-                threading.Thread(target=self._run, args=(cpus // count,), daemon=True)
-                for _ in range(count)
-            ]
-            for thread in self._threads:
-                thread.start()
+            self._wanted.is_stopped = False
+            self._thread = threading.Thread(target=self._run, daemon=True)
+            self._thread.start()
+
+    def end(self) -> None:
+        """Lets the threads end soon."""
+        self._wanted.is_stopped = True
+
+    @property
+    def is_stopped(self) -> bool:
+        return self._wanted.is_stopped
 
     def stop(self) -> None:
         """Ends the threads; they have ended when this returns."""
-        self._is_stopped = True
-        for thread in self._threads:
-            thread.join()
+        self.end()
+        if self.is_running:
+            self._thread.join()
 
     @property
     def is_running(self) -> bool:
-        return any(thread.is_alive() for thread in self._threads)
+        return self._thread.is_alive()
 
-    def _run(self, num_threads: int) -> None:
-        while not self._is_stopped:
-            with self._lock:
-                number = next(self._left, None)
-            if number is None:
-                break
-            try:
-                self._search(self._dataset.files[number], self._files[number], num_threads)
-            except FAULTS:
-                self.num_problems += 1
-                self._files[number].is_done = True
+    def _run(self) -> None:
+        self._search()
         self._found.set()
 
-    def _search(self, file: BrowsedFile, searched: _SearchedFile, num_threads: int) -> None:
-        options = make_options(file.compression_type, True, "skip", LONGEST_RECORD, _READ_BYTES)
-        start = searched.position
-        with BatchReader([file.path], options, start=start, num_threads=num_threads) as reader:
-            reader.warn = lambda text: None  # pages show damage
-            while not self._is_stopped and (batch := reader.next()) is not None:
-                for record in self._finder.find(batch):
-                    if self._matches(decoded_record(*record)):
-                        searched.places.append(RecordPosition(record.number, record.offset))
-                        self._found.set()
-                searched.position = reader.position
-                if self.is_full:
-                    self._is_stopped = True
-            searched.is_done = not self._is_stopped
+    def _search(self) -> None:
+        left = [file for file in self._files if not file.is_done]
+        search_files(self._wanted, left, os.cpu_count() or 1)
+
+    def take(self, places: list[RecordPosition], record: FoundRecord) -> None:
+        """Adds a record to those found, if it has what is wanted."""
+        if self._matches(decoded_record(*record)):
+            places.append(RecordPosition(record.number, record.offset))
+            self._found.set()
 
     # ---- Results --------------------------------------------------------------------------------
 
@@ -184,7 +183,8 @@ class Search:
     def note(self) -> str:
         """How far it is, in words."""
         count = plural(self.num_found, "record")
-        problems = plural(self.num_problems, "file") if self.num_problems else ""
+        num_problems = sum(file.has_failed for file in self._files)
+        problems = plural(num_problems, "file") if num_problems else ""
         unread = f"; {problems} cannot be read" if problems else ""
         if self.is_done:
             return f"{count} found in all{unread}"
@@ -198,7 +198,7 @@ class Search:
         if len(self._files) > 1:
             return f"{done:,} of {len(self._files):,} files"
         size = self._dataset.files[0].size
-        offset = self._files[0].position.offset
+        offset = self._files[0].start.offset
         return f"{100 * min(1, offset / size):.0f} %" if size else plural(offset, "byte")
 
 
@@ -226,34 +226,10 @@ def search_for(name: FeatureName | None, text: str) -> Callable[[Record], bool]:
 
 def _has(values: Any, text: str, part: bytes, only_text: bool) -> bool:
     if isinstance(values, np.ndarray) and values.dtype != object:
-        wanted = _parsed(_integer_of if values.dtype == np.int64 else _number_of, text)
+        wanted = int64_of_text(text) if values.dtype == np.int64 else float_of_text(text)
         return wanted is not None and bool(np.any(values == wanted))
     return any(part in value and not (only_text and not _is_text(value)) for value in values)
 
 
 def _is_text(contents: bytes) -> bool:
     return readable_text(contents) is not None
-
-
-def _parsed(parse: Callable[[str], Any], text: str) -> Any:
-    """A number; None if there is none like that."""
-    try:
-        return parse(text)
-    except (ValueError, OverflowError):
-        return None
-
-
-def _integer_of(text: str) -> int:
-    """An integer, exactly; also one that is written like 1e3."""
-    try:
-        number = int(text)
-    except ValueError:
-        if not float(text).is_integer():
-            raise
-        number = int(float(text))
-    return int(np.int64(number))  # an OverflowError if no int64 is equal
-
-
-def _number_of(text: str) -> float:
-    with np.errstate(over="ignore"):
-        return float(np.float32(text))

@@ -127,7 +127,7 @@ static void pipelines_that_are_refused(void) {
                                         .num_threads = 1};
     const tfw_pipeline_options spans = {.size = sizeof spans, .num_threads = 1,
                                         .mode = TFW_PIPELINE_SPANS};
-    tfw_pipeline_options o[22];
+    tfw_pipeline_options o[24];
     for (size_t i = 0; i < COUNT(o); i++) {
         o[i] = i < 10 ? parse : spans;
     }
@@ -160,6 +160,10 @@ static void pipelines_that_are_refused(void) {
     o[20].indexed = many;
     o[20].indexed_count = 2;
     o[21].flags = TFW_PIPELINE_KEEP_REST;
+    o[22].select = o[23].select = tfw_find;
+    o[23].indexed = NULL;
+    o[23].indexed_count = 0;
+    o[23].mode = TFW_PIPELINE_VERIFY;
     for (size_t i = 0; i < COUNT(o); i++) {
         CHECK_EQ(TFW_E_ARGUMENT, tfw_pipeline_create(&o[i], &p, NULL));
         CHECK(p == NULL);

@@ -16,6 +16,7 @@ static const wanted parse_3 = {.mode = TFW_PIPELINE_PARSE, .batch_size = 3};
 static const wanted verify = {.mode = TFW_PIPELINE_VERIFY};
 static const wanted tally = {.mode = TFW_PIPELINE_VERIFY, .flags = TFW_PIPELINE_TALLY};
 static const wanted spans = {.mode = TFW_PIPELINE_SPANS};
+static const wanted some_spans = {.mode = TFW_PIPELINE_SPANS, .selects = true};
 static const wanted offsets = {.mode = TFW_PIPELINE_OFFSETS};
 
 static void check_modes(const fileset *set) {
@@ -28,6 +29,7 @@ static void check_modes(const fileset *set) {
     check_all(set, &verify, ALL);
     check_all(set, &tally, ALL);
     check_all(set, &spans, ALL);
+    check_all(set, &some_spans, ALL);
     check_all(set, &offsets, ALL);
 }
 
@@ -118,6 +120,7 @@ static void long_records(void) {
     check_all(&set, &w, some, 3, 3);
     check_all(&set, &verify, some, 3, 3);
     check_all(&set, &spans, some, 3, 3);
+    check_all(&set, &some_spans, some, 3, 3);
     check_all(&set, &offsets, some, 3, 3);
     const size_t damaged[] = {2, 13, 5000}; /* header, payload, and an end within a payload */
     file *f = &set.files[1];
@@ -214,6 +217,7 @@ static void damage_is_found_where_it_is(void) {
     check_damaged(&parse_3, 3);
     check_damaged(&verify, 2);
     check_damaged(&spans, 2);
+    check_damaged(&some_spans, 2);
     check_damaged(&offsets, 2);
     wanted w = parse_3;
     w.flags = TFW_PIPELINE_NO_DATA_CRC;

@@ -17,10 +17,12 @@ from collections.abc import Generator, Iterable, Iterator
 from itertools import islice
 from typing import Any, Generic, TypeVar
 
+from tfwire._base.native import ffi
 from tfwire._base.parallel_map import Check, ParallelMap, never_stopped
 from tfwire._records.files.byte_sources import detected_in_file
 from tfwire._records.files.paths import is_file_object, is_path
 from tfwire._records.files.urls import is_url
+from tfwire._records.reading.damage import RecordPosition
 from tfwire._records.reading.pipeline import (
     Chunk,
     FilePlace,
@@ -42,7 +44,12 @@ class PlainFile(ABC, Generic[Result]):
 
     Args:
         status: Of the file, before it is read.
+
+    Attributes:
+        start: Where to begin, in the first of the files.
     """
+
+    start = RecordPosition()
 
     def __init__(self, status: os.stat_result) -> None:
         self.status = status
@@ -60,12 +67,14 @@ class FilePass(ABC, Generic[Item, Result]):
     """What to do with each file.
 
     Attributes:
-        mode, flags, max_record_size: Of the pipeline.
+        mode, flags, max_record_size, select, wanted: Of the pipeline.
     """
 
     mode: int
     flags = 0
     max_record_size = 0
+    select: Any = ffi.NULL
+    wanted: Any = ffi.NULL
 
     @abstractmethod
     def begin(self, item: Item) -> PlainFile[Result] | None:
@@ -236,8 +245,12 @@ class Passage(Generic[Item, Result]):
             range_bytes=min(max(share, _LEAST_RANGE), _MOST_RANGE),
             num_threads=self._num_threads,
             flags=self._what.flags,
+            select=self._what.select,
+            wanted=self._what.wanted,
+            held=self._what,
         )
-        return NativePipeline([item for item, _ in plain], options)
+        start = FilePlace(0, plain[0][1].start)
+        return NativePipeline([item for item, _ in plain], options, start)
 
 
 def _end_of_unusual(plain: list[Any], first: int) -> int:

@@ -54,7 +54,8 @@ class PipelineOptions(NamedTuple):
         context, lists: ``tfw_schema *`` to parse by, which the pipeline and its chunks share:
             they may be freed at any time.
         indexed: ``tfw_indexed_file[]`` for ``fetch``, instead of paths.
-        held: What owns what ``indexed``, or ``give``, points to.
+        select, wanted: ``tfw_select``, and a pointer for it.
+        held: What owns what ``indexed``, ``wanted`` or ``give`` points to.
     """
 
     mode: int
@@ -66,6 +67,8 @@ class PipelineOptions(NamedTuple):
     num_threads: int = 1
     flags: int = 0
     indexed: Any = ()
+    select: Any = ffi.NULL
+    wanted: Any = ffi.NULL
     held: Any = None
 
 
@@ -127,6 +130,7 @@ class NativePipeline:
         native.batch_size, native.range_bytes = options.batch_size, options.range_bytes
         native.max_record_size = options.max_record_size
         native.num_threads = min(options.num_threads, MOST_THREADS)
+        native.select, native.wanted = options.select, options.wanted
         if len(options.indexed):
             native.indexed, native.indexed_count = options.indexed, len(options.indexed)
         created = create(lib.tfw_pipeline_create, "tfw_pipeline", native)
@@ -322,8 +326,8 @@ class Chunk:
         return place_of(self.info.end)
 
     def place(self, record: int) -> FilePlace:
-        """Where a record begins. Of those that are parsed without TFW_PIPELINE_POSITIONS the offset
-        may be that of one before it."""
+        """Where a record begins, of those that are selected. Of those that are parsed without
+        TFW_PIPELINE_POSITIONS the offset may be that of one before it."""
         place = ffi.new("tfw_place *")
         lib.tfw_chunk_place(self.native, record, place)
         return place_of(place)
