@@ -105,6 +105,17 @@ TFW_API size_t tfw_find_reserved_flags(const uint8_t *data, size_t len);
  * that has it: Python loses an interrupt that arrives in a destructor of its own. */
 TFW_API void tfw_close_file(int32_t *fd);
 
+enum tfw_lock_flags {
+    TFW_LOCK_SHARED = 1 /* others may share it */
+};
+
+/* Locks a file against other openings of it, without waiting, until it is unlocked or closed.
+ * TFW_E_IO; its errno value is EAGAIN where another has the lock. */
+TFW_API int tfw_lock_file(int32_t fd, uint32_t flags, tfw_error *error);
+
+/* Releases the lock of a file, if it has one, also if a forked process has the file open. */
+TFW_API int tfw_unlock_file(int32_t fd, tfw_error *error);
+
 /* ---- Sequences packed into rows ------------------------------------------------------------- */
 
 /* Rows of num_parts parts, into which elements are packed. Part p of each is widths[p] values long;

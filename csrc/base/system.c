@@ -2,6 +2,7 @@
 /* What differs between systems: POSIX, and Windows by MinGW or MSVC (without POSIX names). */
 #define _FILE_OFFSET_BITS 64
 #define _POSIX_C_SOURCE 200809L
+#define _DARWIN_C_SOURCE /* flock */
 
 #include "base/system.h"
 
@@ -27,6 +28,12 @@ static int errno_of(DWORD code) {
         return EACCES;
     case ERROR_NOT_ENOUGH_MEMORY:
         return ENOMEM;
+    case ERROR_LOCK_VIOLATION:
+    case ERROR_IO_PENDING:
+        return EAGAIN;
+    case ERROR_INVALID_FUNCTION:
+    case ERROR_NOT_SUPPORTED:
+        return ENOSYS;
     default:
         return EIO;
     }
@@ -58,6 +65,22 @@ ptrdiff_t tfwi_windows_pread(int fd, void *out, size_t len, int64_t offset) {
     return (ptrdiff_t)got;
 }
 
+#define LOCK_SH 0
+#define LOCK_EX LOCKFILE_EXCLUSIVE_LOCK
+#define LOCK_NB LOCKFILE_FAIL_IMMEDIATELY
+#define LOCK_UN UINT32_MAX
+
+/* flock. What locks a byte here keeps others from reading it: one that no file has is locked. */
+static int lock_byte(int fd, DWORD operation) {
+    HANDLE file = (HANDLE)_get_osfhandle(fd);
+    OVERLAPPED at = {.Offset = UINT32_MAX, .OffsetHigh = 0x7ff};
+    BOOL done = operation == LOCK_UN ? UnlockFileEx(file, 0, 1, 0, &at)
+                                     : LockFileEx(file, operation, 0, 1, 0, &at);
+    errno = done ? 0 : errno_of(GetLastError());
+    return done ? 0 : -1;
+}
+
+#define flock lock_byte
 #define open _open
 #define close _close
 #define fstat _fstat64
@@ -67,6 +90,12 @@ ptrdiff_t tfwi_windows_pread(int fd, void *out, size_t len, int64_t offset) {
 #else
 
 #include <unistd.h>
+
+#ifdef __wasi__
+#define flock(fd, operation) (errno = ENOSYS, -1)
+#else
+#include <sys/file.h>
+#endif
 
 #define OPEN_FLAGS (O_RDONLY | O_CLOEXEC)
 #define OFFSET off_t
@@ -111,6 +140,14 @@ bool tfwi_system_size(int fd, uint64_t *out_size) {
     }
     *out_size = (uint64_t)info.st_size;
     return true;
+}
+
+bool tfwi_system_lock(int fd, bool shared) {
+    return flock(fd, LOCK_NB | (shared ? LOCK_SH : LOCK_EX)) == 0;
+}
+
+bool tfwi_system_unlock(int fd) {
+    return flock(fd, LOCK_UN) == 0;
 }
 
 void tfwi_system_error_text(int code, char *out, size_t size) {

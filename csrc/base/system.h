@@ -17,6 +17,11 @@ ptrdiff_t tfwi_system_read(int fd, void *out, size_t len, uint64_t offset);
 /* The size of a regular file; false: the descriptor is of something else. */
 bool tfwi_system_size(int fd, uint64_t *out_size);
 
+/* Locks a file against other openings of it, without waiting: flock's lock, or on Windows one byte
+ * past the end of every file. EAGAIN: another has it. Both return false if errno says why. */
+bool tfwi_system_lock(int fd, bool shared);
+bool tfwi_system_unlock(int fd);
+
 /* Writes the text of an errno value; an empty one where the system has none. */
 void tfwi_system_error_text(int code, char *out, size_t size);
 

@@ -1,13 +1,33 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Files that Python opens: records by number, byte strings as records, descriptors to close. */
+/* Files that Python opens: records by number, byte strings as records, locks, closing. */
 #include "tfwire_python.h"
 
 #include "base/system.h"
 #include "records/frame.h"
 
+#include <errno.h>
+
 void tfw_close_file(int32_t *fd) {
     tfwi_system_close(*fd);
     *fd = -1;
+}
+
+static int lock_status(bool done, tfw_error *error) {
+    const int code = errno;
+    if (!done) {
+        tfwi_fail(error, TFW_E_IO, "locking failed");
+        TFWI_SET(error, os_errno, code);
+    }
+    return done ? TFW_OK : TFW_E_IO;
+}
+
+int tfw_lock_file(int32_t fd, uint32_t flags, tfw_error *error) {
+    const int status = tfwi_check_flags(flags, TFW_LOCK_SHARED, error);
+    return status != TFW_OK ? status : lock_status(tfwi_system_lock(fd, flags != 0), error);
+}
+
+int tfw_unlock_file(int32_t fd, tfw_error *error) {
+    return lock_status(tfwi_system_unlock(fd), error);
 }
 
 size_t tfw_find_reserved_flags(const uint8_t *data, size_t len) {

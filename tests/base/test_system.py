@@ -32,9 +32,6 @@ NOT_THERE = {
         *("replaced_while_it_is_checked", "renamed-", "is_waited_for"),
         "old_or_new_at_every_instant and interrupt",
     ],
-    "locks that are shared; a file system without locks": [
-        *("is_being_written_is_not_appended_to", "test_without_locks"),
-    ],
     "folders that are synced, which are calls that may be hit": [
         "sees_the_old_set_or_the_new_one and empty",
     ],
@@ -69,7 +66,7 @@ def test_files_are_written_and_read_without_posix(names):
 
 @pytest.fixture
 def fd(tmp_path):
-    found = os.open(tmp_path / "data", os.O_RDWR | os.O_CREAT)
+    found = os.open(tmp_path / "data", os.O_RDWR | os.O_CREAT | system.BINARY)
     os.write(found, bytes(range(100)))
     yield found
     os.close(found)
@@ -103,3 +100,25 @@ def test_one_buffer_at_a_time(fd):
     assert bytes([95, 96, 97, 98, 99, 0, 0, 0, 0, 0]) == room
     assert 3 == system._writev(fd, [b"abc", b"def"])
     assert b"abc" == system.pread(fd, 10, 100)
+
+
+@pytest.mark.parametrize("shared", [False, True])
+def test_a_lock_keeps_out_other_openings_of_the_file(fd, tmp_path, shared):
+    other = os.open(tmp_path / "data", os.O_RDONLY)
+    system.try_lock(fd, shared)
+    with pytest.raises(BlockingIOError):
+        system.try_lock(other)
+    if shared:
+        system.try_lock(other, shared)
+    assert b"\0\1" == system.pread(other, 2, 0)  # whoever reads asks for no lock
+    assert 1 == os.write(fd, b"x")
+    system.unlock(fd)
+    system.unlock(other)
+    system.unlock(other)  # again, which is no error
+    system.lock(other)
+    with pytest.raises(BlockingIOError):
+        system.try_lock(fd, shared)
+    os.close(other)  # which unlocks it
+    system.lock(fd)
+    with pytest.raises(OSError, match="Bad file descriptor"):
+        system.try_lock(other)

@@ -27,7 +27,9 @@ NAMED_TWICE = {
         *("read_window", "widen", "window_ends"),
     },
     "each writer of numbers, for encode/numbers_template.h": {"put_template", "put_varint"},
-    "what is asked of the headers of the system, before the first": {"_POSIX_C_SOURCE"},
+    "what is asked of the headers of the system, before the first": {
+        *("_POSIX_C_SOURCE", "_DARWIN_C_SOURCE"),
+    },
     "each sink of wire/message.h": {
         *("value_bytes", "value_floats", "value_int64", "value_restart", "value_varints"),
     },

@@ -12,7 +12,6 @@ import os
 import select
 import time
 from collections.abc import Callable, Sequence
-from importlib import import_module
 from typing import Any
 
 from tfwire._base.native import call, ffi, lib
@@ -77,18 +76,6 @@ def wait_for_input(*fds: int) -> None:
 
 # ---- Locks ------------------------------------------------------------------------------------
 
-try:
-    _flock: Any = import_module("fcntl")
-except ImportError:
-    _flock = None
-try:
-    _locking: Any = None if _flock else import_module("msvcrt")
-except ImportError:
-    _locking = None
-
-# Windows locks bytes, which then nobody else can read: one that no file has. Not every file system
-# can seek further.
-_LOCKED_BYTE = 2**43 - 1
 _SECONDS_BETWEEN_TRIES = 0.02
 
 
@@ -96,31 +83,18 @@ def try_lock(fd: int, shared: bool = False) -> None:
     """Locks a file against other openings of it, until it is unlocked or closed.
 
     Args:
-        fd: The file, open for writing.
-        shared: Others may share the lock. Windows' locks cannot be shared: the file is not locked
-            there, and may be locked by others later.
+        fd: The file.
+        shared: Others may share the lock.
 
     Raises:
         BlockingIOError: Another has the lock.
         OSError: There are no locks here.
     """
-    if _flock:
-        kind = _flock.LOCK_SH if shared else _flock.LOCK_EX
-        _flock.flock(fd, kind | _flock.LOCK_NB)
-        return
-    try:
-        _lock_byte(fd, "LK_NBLCK")
-    except PermissionError as error:
-        raise BlockingIOError(errno.EWOULDBLOCK, error.strerror) from None
-    if shared:
-        _lock_byte(fd, "LK_UNLCK")
+    call(lib.tfw_lock_file, fd, lib.TFW_LOCK_SHARED if shared else 0)
 
 
 def lock(fd: int) -> None:
     """As ``try_lock``, not shared, but waits for the lock."""
-    if _flock:
-        _flock.flock(fd, _flock.LOCK_EX)
-        return
     while True:
         with contextlib.suppress(BlockingIOError):
             return try_lock(fd)
@@ -130,21 +104,7 @@ def lock(fd: int) -> None:
 def unlock(fd: int) -> None:
     """Releases the lock of a file, if it has one, also if a forked process has the file open."""
     with contextlib.suppress(OSError):
-        if _flock:
-            _flock.flock(fd, _flock.LOCK_UN)
-        else:
-            _lock_byte(fd, "LK_UNLCK")
-
-
-def _lock_byte(fd: int, mode: str) -> None:
-    if not _locking:
-        raise OSError(errno.ENOLCK, os.strerror(errno.ENOLCK))
-    before = os.lseek(fd, 0, os.SEEK_CUR)
-    try:
-        os.lseek(fd, _LOCKED_BYTE, os.SEEK_SET)
-        _locking.locking(fd, getattr(_locking, mode), 1)
-    finally:
-        os.lseek(fd, before, os.SEEK_SET)
+        call(lib.tfw_unlock_file, fd)
 
 
 # ---- Names, owners and permissions ------------------------------------------------------------

@@ -153,6 +153,8 @@ static void no_records_are_no_error(void) {
     CHECK_EQ(TFW_END, tfw_walk(-1, 0, &offset, buffer, sizeof buffer, NULL, 0, &a, NULL));
     CHECK_EQ(TFW_OK, tfw_pack_addresses(NULL, 0, NULL, 0, &a, &b));
     tfw_close_file(&(int32_t){-1});
+    CHECK_EQ(TFW_E_IO, tfw_lock_file(-1, 0, NULL));
+    CHECK_EQ(TFW_E_IO, tfw_unlock_file(-1, NULL));
     CHECK_EQ(0, tfw_find_reserved_flags(NULL, 0));
     CHECK_EQ(TFW_E_ARGUMENT, tfw_read_record(-1, 0, 0, NULL));
 }

@@ -2,6 +2,8 @@
 /* Files that Python leaves for C to close, records by number, and byte strings as records. */
 #include "check.h"
 
+#include <errno.h>
+
 static void a_file_is_closed_once(void) {
     int32_t fd = unnamed_file();
     const int number = fd;
@@ -12,6 +14,20 @@ static void a_file_is_closed_once(void) {
     tfw_close_file(&fd);
     CHECK_EQ(1, write(next, "x", 1)); /* it is still open */
     close(next);
+}
+
+static void a_file_is_locked(void) {
+    int32_t fd = unnamed_file();
+    tfw_error error;
+    for (uint32_t flags = 0; flags < 2; flags++) {
+        CHECK_EQ(TFW_OK, tfw_lock_file(fd, flags, NULL));
+        CHECK_EQ(TFW_OK, tfw_unlock_file(fd, NULL));
+    }
+    tfw_close_file(&fd);
+    CHECK_EQ(TFW_E_IO, tfw_lock_file(-1, 0, &error));
+    CHECK_EQ(EBADF, error.os_errno);
+    CHECK_EQ(TFW_E_IO, tfw_unlock_file(-1, NULL));
+    CHECK_EQ(TFW_E_ARGUMENT, tfw_lock_file(-1, 2, NULL));
 }
 
 static void a_record_is_read_and_verified(void) {
@@ -78,6 +94,7 @@ static void headers_with_reserved_flags_are_found(void) {
 
 int main(void) {
     RUN(a_file_is_closed_once);
+    RUN(a_file_is_locked);
     RUN(a_record_is_read_and_verified);
     RUN(strings_are_packed_as_many_as_fit);
     RUN(headers_with_reserved_flags_are_found);

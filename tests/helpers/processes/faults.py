@@ -20,7 +20,7 @@ CALLS = [
     *["open", "close", "write", "ftruncate", "fsync", "fchmod", "fchown"],
     *["replace", "rename", "mkdir", "link", "unlink", "stat", "fstat", "dup"],
 ]
-SYSTEM_CALLS = ["pread", "pread_into", "writev"]
+SYSTEM_CALLS = ["pread", "pread_into", "writev", "try_lock"]
 
 KILLED, RAISED, DONE, BROKEN = 77, 1, 0, 2
 
@@ -105,7 +105,7 @@ def inject(n, action, forever=False):
 
         return replaced
 
-    for module, names in ((os, CALLS), (system, SYSTEM_CALLS), (system._flock, ["flock"])):
+    for module, names in ((os, CALLS), (system, SYSTEM_CALLS)):
         for name in names:
             setattr(module, name, faulty(getattr(module, name)))
     return calls

@@ -1,17 +1,15 @@
 """A pytest plugin: the package on a system that has what Windows has.
 
-`tfwire._base.system` is loaded again, with an `os` that lacks the functions of POSIX, and with a
-`msvcrt` whose locks are Linux's. Files that are open can be neither removed nor renamed.
+`tfwire._base.system` is loaded again, with an `os` that lacks the functions of POSIX. Files
+that are open can be neither removed nor renamed.
 """
 
 from __future__ import annotations
 
 import errno
-import fcntl
 import importlib
 import os
 import select
-import struct
 import sys
 import types
 
@@ -32,16 +30,6 @@ class Os(types.ModuleType):
         if name in MISSING:
             raise AttributeError(name)
         return getattr(os, name)
-
-
-def locking(fd, mode, count):
-    """As msvcrt.locking: bytes from the file's position on."""
-    kind = fcntl.F_UNLCK if mode == "unlock" else fcntl.F_WRLCK
-    flock = struct.pack("hhqqi4x", kind, os.SEEK_CUR, 0, count, 0)
-    try:
-        fcntl.fcntl(fd, fcntl.F_OFD_SETLK, flock)
-    except BlockingIOError:
-        raise PermissionError(errno.EACCES, os.strerror(errno.EACCES)) from None
 
 
 def open_here():
@@ -66,22 +54,13 @@ def refusing(call):
 
 
 def load():
-    msvcrt = types.ModuleType("msvcrt")
-    msvcrt.locking, msvcrt.LK_NBLCK, msvcrt.LK_UNLCK = locking, "lock", "unlock"
-    fakes = {
-        "os": Os("os"),
-        "select": types.ModuleType("select"),
-        "fcntl": None,
-        "msvcrt": msvcrt,
-    }
+    fakes = {"os": Os("os"), "select": types.ModuleType("select")}
     before = {name: sys.modules.get(name) for name in fakes}
     sys.modules.update(fakes)
     try:
         importlib.reload(system)
     finally:
         sys.modules.update(before)
-        if before["msvcrt"] is None:
-            del sys.modules["msvcrt"]
     for name in ("replace", "rename", "unlink", "remove"):
         setattr(os, name, refusing(getattr(os, name)))
 

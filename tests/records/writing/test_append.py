@@ -171,11 +171,10 @@ def test_a_forked_process_does_not_keep_the_lock(path):
 def test_without_locks_the_size_of_the_file_tells_of_another_writer(path, monkeypatch, kind):
     """Of a file system that has none, or a program that takes none."""
 
-    def unsupported(fd, operation):
+    def unsupported(fd, shared=False):
         raise OSError(errno.ENOLCK, os.strerror(errno.ENOLCK))
 
-    fcntl = pytest.importorskip("fcntl")
-    monkeypatch.setattr(fcntl, "flock", unsupported)
+    monkeypatch.setattr(system, "try_lock", unsupported)
     tfw.write_records(path, OLD)
     first = tfw.TFRecordWriter(path, **kind)
     first.write(b"1")
