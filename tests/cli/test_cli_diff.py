@@ -3,8 +3,10 @@
 import gzip
 import json
 import os
+import random
 from collections import Counter
 
+import numpy as np
 import pytest
 from hypothesis import given, settings, strategies as st
 
@@ -13,6 +15,7 @@ import tfwire.cli.diff
 from helpers.command import tfwire_command, tfwire_main
 from helpers.reading import damage
 from helpers.reference import frame
+from tfwire._records.reading import compare_files
 
 pytestmark = pytest.mark.usefixtures("folder")
 
@@ -150,6 +153,34 @@ def test_another_order_is_said_as_such():
         "  moved: records 0 to 49 of A are records 50 to 99 of B",
     ] == diff("a", "b", status=1)
     assert 1 == len(diff("a", "b", "--ignore-order", status=0))
+
+
+def test_shuffled_records_are_compared_as_a_set():
+    write("a", rows())
+    write("b", random.Random(1).sample(rows(), 100))
+    assert ["a and b: the same 100 records in another order"] == diff("a", "b", status=1)
+    assert 1 == len(diff("a", "b", "--ignore-order", status=0))
+    write("b", random.Random(1).sample([*rows()[:90], {"id": 1000}], 91))
+    first, *lines = diff("a", "b", status=1)
+    found = "10 missing, 1 added, of 100 and 91 records; the others in another order"
+    assert f"a and b: {found}" == first
+    assert ["added", "missing"] == sorted(line.split(":")[0].strip() for line in lines)
+    assert "  missing: records 90 to 99 of A (10 records)" in lines
+    differences, sums = as_json("a", "b")
+    assert (2, True) == (len(differences), sums["shuffled"])
+
+
+def test_lengths_and_checksums_tell_equal_hashes_apart(monkeypatch):
+    write("a", rows())
+    write("b", rows()[1:])
+    arguments = (["a"], ["b"], "auto", lambda *_: None, 1)
+    expected = compare_files.compare_files(*arguments).alignment
+    monkeypatch.setattr(
+        compare_files, "_hashes", lambda batch, seed: np.zeros(batch.count, np.uint64)
+    )
+    found = compare_files.compare_files(*arguments).alignment
+    assert [[0], []] == [found.missing.tolist(), found.added.tolist()]
+    assert (expected.kept == found.kept).all()
 
 
 def test_data_sets_of_several_shards():

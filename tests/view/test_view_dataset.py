@@ -134,6 +134,52 @@ def test_a_file_that_vanishes_has_a_row(paths):
     assert 15 == dataset.page(TablePlace(3), 1, Budget()).records[0].row
 
 
+def test_pages_say_that_a_file_vanished(paths):
+    site = Site([BrowsedFile(str(path)) for path in paths])
+    site.check.start = lambda asked=False: None
+    site.page({})
+    paths[6].unlink()
+    for view in ("rows", "grid"):
+        page = site.page({"file": "6", "as": view})
+        assert "the file cannot be read: No such file or directory" in page
+        assert "1 file cannot be read" in page
+    assert "No such file" in site.page({"view": "damage"})
+    for ask, number in ((site.page, "0"), (site.page, "7"), (site.payload, "7")):
+        with pytest.raises(FileNotFoundError) as error:
+            ask({"view": "record", "file": "6", "n": number})
+        page = site.problem_page(error.value)
+        assert f"{paths[6]}: the file cannot be read: No such file or directory" in page
+        assert "1 file cannot be read" in page
+    tfw.write_records(paths[6], [{"n": 1, "name": "new"}])
+    assert "cannot be read" not in site.page({"file": "6"})
+    site.close()
+
+
+def test_what_is_before_lies_in_the_files_before(paths):
+    dataset, place = dataset_of(paths), TablePlace(2)
+
+    def before(count):
+        file, (number, _) = dataset.before(place, count, Budget()) or (None, (0, 0))
+        return file, number
+
+    assert [(1, 9), (1, 0), (0, 0)] == [before(count) for count in (1, 10, 50)]
+    place = TablePlace(2, tfw.RecordPosition(5))
+    assert [(2, 4), (1, 9), (0, 0)] == [before(count) for count in (1, 6, 50)]
+    place = TablePlace(1)  # before it is a file without records
+    assert (None, 0) == before(1)
+    place = TablePlace(3)
+    assert [(2, 19), (1, 5)] == [before(count) for count in (1, 25)]
+    tfw.write_records(paths[4], [])
+    dataset = dataset_of(paths)
+    place = TablePlace(5)
+    assert (3, 29) == before(1)
+    assert TablePlace(5) == dataset.without_empty(TablePlace(4))
+    damage(paths[3], -20)
+    place = TablePlace(4)
+    assert (3, 29) == before(1)  # the damaged one
+    assert 30 == dataset.page(dataset.find(59, Budget()), 2, Budget()).records[1].row - 30
+
+
 def test_features_are_those_of_files_that_can_be_read(paths):
     paths[1].unlink()
     assert 200 == len(list(dataset_of(paths).first(0, 1000, Budget())))

@@ -108,7 +108,7 @@ def test_pages_keep_to_their_budget(path, small):
 
 def test_pages_in_a_file_keep_to_their_budget(path, monkeypatch, small):
     monkeypatch.setattr(Small, "of_file", classmethod(lambda cls, *_: cls()))
-    page = frozen_page([BrowsedFile(str(path))] * 2, 5, 100_000).text
+    page = frozen_page([BrowsedFile(str(path)) for _ in range(2)], 5, 100_000).text
     check(page, small[-1])
     assert page.count("<section>") <= 5
     # Links lead somewhere.

@@ -102,7 +102,8 @@ def _complain(options: argparse.Namespace, comparison: Comparison) -> bool:
 
 
 def _report(comparison: Comparison, options: argparse.Namespace) -> None:
-    shown = list(_differences(comparison, options.limit, options.ignore_order))
+    any_order = options.ignore_order or comparison.alignment.is_shuffled
+    shown = list(_differences(comparison, options.limit, any_order))
     details = _with_features(comparison, shown)
     sums = summary(comparison)
     if options.json:
@@ -116,7 +117,7 @@ def _report(comparison: Comparison, options: argparse.Namespace) -> None:
         print(f"  {_describe(difference, comparison)}")
         for line in _feature_lines(features):
             print(f"      {line}")
-    kinds = ("changed", "missing", "added", *(() if options.ignore_order else ("moved",)))
+    kinds = ("changed", "missing", "added", *(() if any_order else ("moved",)))
     listed = sum(difference.num_records for difference in shown)
     left = sum(sums[kind] for kind in kinds) - listed
     if left > 0:
@@ -153,6 +154,7 @@ def summary(comparison: Comparison) -> dict[str, Any]:
         "missing": len(found.missing),
         "added": len(found.added),
         "moved": found.moved.shape[1],
+        "shuffled": found.is_shuffled,
     }
 
 
@@ -164,12 +166,14 @@ def verdict(comparison: Comparison, any_order: bool = False) -> str:
         return f"the same {plural(count, 'record')}"
     if comparison.same_records:
         text = f"the same {plural(count, 'record')} in another order"
-        return text + (f", {sums['moved']:,} of them moved" if sums["moved"] < count else "")
-    parts = [
-        f"{sums[kind]:,} {kind}" for kind in _KIND_COLORS if not (any_order and kind == "moved")
+        is_part = sums["moved"] < count and not sums["shuffled"]
+        return text + (f", {sums['moved']:,} of them moved" if is_part else "")
+    kinds = [
+        kind for kind in _KIND_COLORS if kind != "moved" or not (any_order or sums["shuffled"])
     ]
-    different = ", ".join(part for part in parts if not part.startswith("0 "))
-    return f"{different}, of {count:,} and {plural(other, 'record')}"
+    different = ", ".join(f"{sums[kind]:,} {kind}" for kind in kinds if sums[kind])
+    order = "; the others in another order" if sums["shuffled"] and not any_order else ""
+    return f"{different}, of {count:,} and {plural(other, 'record')}{order}"
 
 
 def _differences(comparison: Comparison, limit: int, any_order: bool) -> Iterator[Difference]:

@@ -34,7 +34,6 @@ class FileCheck(NamedTuple):
         lost_bytes: Their sizes.
         mean_size: Of the file's records that verify, with their frames; 0 without any.
         compression: As of a FileReport; None if that is not known.
-        problem: Why it cannot be read.
     """
 
     stamp: Any
@@ -43,7 +42,6 @@ class FileCheck(NamedTuple):
     lost_bytes: int = 0
     mean_size: float = 0
     compression: str | None = None
-    problem: str = ""
 
 
 class Check:
@@ -134,10 +132,8 @@ class Check:
             except FAULTS as error:
                 if not self._is_stopped:
                     file = files[done]
-                    self._found[file.number] = FileCheck(
-                        stamps[done], [], problem=fault_text(error)
-                    )
-                    file.num_records = 0
+                    self._found[file.number] = FileCheck(stamps[done], [])
+                    file.fail(fault_text(error))
                 done += 1
             except RuntimeError:  # it was closed
                 if not self._is_stopped:
@@ -173,13 +169,13 @@ class Check:
         """What is known of damage."""
         done, files = self.done, self._dataset.files
         places = sum(each.num_damaged for each in done)
-        problems = sum(bool(each.problem) for each in done)
+        problems = sum(bool(file.problem) for file in files)
         parts = [f"damaged in {plural(places, 'place')}"] if places else []
         parts += [f"{plural(problems, 'file')} cannot be read"] if problems else []
         if self.is_running:
             parts.append(f"checking {self._progress(len(done))}")
-        elif len(done) < len(files):
-            parts.append(f"{len(done):,} of {plural(len(files), 'file')} checked for damage")
+        elif (count := sum(bool(file.problem or self.of(file)) for file in files)) < len(files):
+            parts.append(f"{count:,} of {plural(len(files), 'file')} checked for damage")
         return ", ".join(parts) or "no damage"
 
     def _progress(self, done: int) -> str:
@@ -201,11 +197,14 @@ def damage_list(dataset: DataSet, check: Check, link: Callable[[Record], str]) -
         check: What was found in them.
         link: Where a damaged part is in the table of records.
     """
-    checked = [(file, found) for file in dataset.files if (found := check.of(file)) is not None]
-    damaged = [(file, found) for file, found in checked if found.num_damaged or found.problem]
+    checked = [(file, check.of(file) or FileCheck(file.stamp, [])) for file in dataset.files]
+    damaged = [(file, found) for file, found in checked if found.num_damaged or file.problem]
     rows: list[Html] = []
     for file, found in damaged:
         label = file.name if len(dataset.files) == 1 else dataset.labels[file.number]
+        if file.problem:
+            cells = [shown_text(label, 60), *[""] * 4, shown_text(file.problem, 200)]
+            rows.append(row_of_cells(cells))
         rows += _rows(dataset, label, found, link, _SHOWN_PLACES - len(rows))
     total = sum(max(found.num_damaged, 1) for _, found in damaged)
     said = check.note()
@@ -221,8 +220,6 @@ def _rows(
     dataset: DataSet, label: str, found: FileCheck, link: Callable[[Record], str], most: int
 ) -> list[Html]:
     """A row for each place in a file."""
-    if found.problem:
-        return [row_of_cells([shown_text(label, 60), *[""] * 4, shown_text(found.problem, 200)])]
     rows = []
     for part in found.damage[: max(0, most)]:
         first = dataset.row_of(part.file, part.number)

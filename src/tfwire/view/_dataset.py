@@ -13,7 +13,7 @@ from tfwire.view._budget import Budget
 from tfwire.view._records import BrowsedFile, Record
 
 FAULTS = (OSError, ImportError, ValueError, Error)  # of a file
-_COUNTING_SECONDS = 0.3  # of a page, for the numbers of its records
+COUNTING_SECONDS = 0.3  # of a page, for the numbers of its records
 _LONGEST_FILE_LABEL = 24
 
 
@@ -74,6 +74,25 @@ class DataSet:
         if max(map(len, self.labels)) > _LONGEST_FILE_LABEL or not all(self.labels):
             self.labels = [str(number) for number in range(len(files))]
 
+    @property
+    def shown_labels(self) -> Sequence[str]:
+        """Those that rows have: none of a single file."""
+        return self.labels if len(self.files) > 1 else ()
+
+    def name_of(self, file: int) -> str:
+        """The name of a file, if there are several."""
+        return self.files[file].name if len(self.files) > 1 else ""
+
+    def facts(self) -> str:
+        """How many records, files and bytes, as far as that is known."""
+        sizes = [file.size for file in self.files]
+        found = [] if self.num_records is None else [plural(self.num_records, "record")]
+        if len(self.files) > 1:
+            found.append(plural(len(self.files), "file"))
+        if None not in sizes:
+            found.append(plural(sum(size or 0 for size in sizes), "byte"))
+        return ", ".join(found)
+
     # ---- Numbers --------------------------------------------------------------------------------
 
     @property
@@ -95,7 +114,7 @@ class DataSet:
         """
         left = row
         for file in self.files[:-1]:
-            self._count(file, budget)
+            self.count(file, budget)
             if file.num_records is None:
                 raise LookupError(_too_far(row))
             if left < file.num_records:
@@ -126,13 +145,40 @@ class DataSet:
             raise LookupError(_too_far(number if row is None else row, count, is_row))
         return TablePlace(file, position)
 
-    def _count(self, file: BrowsedFile, budget: Budget) -> None:
-        """Counts a file; one that cannot be read has no records."""
+    def count(self, file: BrowsedFile, budget: Budget) -> None:
+        """Counts a file, if that is quick; one that cannot be read has no records."""
         try:
             file.look_again()
             file.count(budget)
-        except FAULTS:
-            file.num_records = 0
+        except FAULTS as error:
+            file.fail(fault_text(error))
+
+    def before(self, place: TablePlace, count: int, budget: Budget) -> TablePlace | None:
+        """The place so many records before one, or the first, without its offset; None if there
+        are none, or those of the files before it are not counted."""
+        file, left = place.file, count
+        number = place.position.record_index
+        while number < left and file:
+            left, file = left - number, file - 1
+            self.count(self.files[file], budget)
+            found = self.files[file].num_records
+            if found is None:
+                return None
+            number = found
+        if not number and left == count:
+            return None
+        number = max(0, number - left)
+        return TablePlace(file, RecordPosition(number, -1 if number else 0))
+
+    def without_empty(self, place: TablePlace | None) -> TablePlace | None:
+        """A place, or the beginning of the first file after it that is not known to be empty."""
+        while place is not None and place.position.record_index == 0:
+            file = self.files[place.file]
+            if file.size != 0 and file.num_records != 0:
+                break
+            more = place.file + 1 < len(self.files)
+            place = TablePlace(place.file + 1) if more else None
+        return place
 
     # ---- Records --------------------------------------------------------------------------------
 
@@ -152,9 +198,9 @@ class DataSet:
             try:
                 page = self.files[file].page(position, count - len(found), budget)
             except FAULTS as error:
+                self.files[file].fail(fault_text(error))
                 if len(self.files) == 1:
                     raise
-                self.files[file].num_records = 0
                 found.append(Record(0, 0, 0, "unreadable", reason=fault_text(error), file=file))
             else:
                 found += page.records
@@ -168,10 +214,10 @@ class DataSet:
         """Records with their numbers in all files. Files before them are counted, as far as that is
         quick."""
         last = max((record.file for record in records), default=0)
-        budget = Budget(seconds=_COUNTING_SECONDS)
+        budget = Budget(seconds=COUNTING_SECONDS)
         for file in self.files[:last]:
             if file.num_records is None and not budget.is_late:
-                self._count(file, budget)
+                self.count(file, budget)
         counts = [file.num_records for file in self.files[:last]]
         known = counts.index(None) if None in counts else last
         firsts = list(accumulate(counts[:known], lambda a, b: a + (b or 0), initial=0))

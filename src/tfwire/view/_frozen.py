@@ -9,10 +9,19 @@ from typing import NamedTuple
 from tfwire import RecordPosition, SkippedRegion, SkippedRegions
 from tfwire._interface.messages import plural
 from tfwire.view._budget import Allowance, Budget
+from tfwire.view._dataset import DataSet
 from tfwire.view._grid import has_pictures, record_grid
 from tfwire.view._html import Html, element, facts, join, shown_text
 from tfwire.view._media import data_uri
-from tfwire.view._page import document, feature_summary, key_help, record_table, record_view
+from tfwire.view._page import (
+    Frame,
+    document,
+    feature_summary,
+    key_help,
+    record_head,
+    record_table,
+    record_view,
+)
 from tfwire.view._pictures import Look, Picture, first_picture, picture_of_payload
 from tfwire.view._records import BrowsedFile, Record, place_after
 from tfwire.view._summary import FeatureSummary
@@ -44,27 +53,32 @@ def frozen_page(
         num_bytes: How many bytes of pictures; the others are named.
         corners: As Look has them.
     """
-    budget = Budget.of_file(num_records, num_bytes)
+    budget, dataset = Budget.of_file(num_records, num_bytes), DataSet(files)
     samples = _samples(files, num_records, budget)
+    counting = Budget()
+    for file in files:
+        dataset.count(file, counting)
+    for sample in samples:
+        sample.records = dataset.numbered(sample.records)
     pictures = _Embedded(num_bytes, budget)
     for sample in samples:
         pictures.reserve(sample)
     parts = []
     for i, sample in enumerate(samples):
         with budget.html.keeping(1 - 1 / (len(samples) - i)):
-            parts.append(_file_part(sample, pictures, corners))
+            parts.append(_file_part(sample, dataset, pictures, corners))
     if budget.effort.refused:
         masks = plural(budget.effort.refused, "gray picture")
         parts.append(facts(f"{masks} not searched for the classes of a mask"))
     if len(files) > len(samples):
         parts.append(facts(f"{plural(len(files) - len(samples), 'more file')} not shown"))
-    names = files[0].name if len(files) == 1 else plural(len(files), "file")
     back = element("a", "records", rel="up", href="#f0")
     label = {"placeholder": "filter rows", "aria_label": "filter rows"}
     search = element("input", type="search", data_rows=True, **label)
     keys = key_help({"/": "filter", "j": "", "k": "rows", "Enter": "open", "Escape": "back"})
-    header = join(element("h1", shown_text(names)), element("nav", back, search, keys))
-    text = document(names, header, join(parts), policy=True)
+    said = facts(dataset.facts()) if len(files) > 1 else ""
+    header = join(element("h1", shown_text(dataset.name)), said, element("nav", back, search, keys))
+    text = document(dataset.name, header, join(parts), policy=True)
     return FrozenPage(text, [_damage(sample) for sample in samples])
 
 
@@ -170,7 +184,9 @@ def _key(file: int, picture: Picture) -> tuple[object, ...]:
     return file, picture.number, picture.name, picture.step, picture.item
 
 
-def _file_part(sample: _Sample, pictures: _Embedded, corners: tuple[str, ...]) -> Html:
+def _file_part(
+    sample: _Sample, dataset: DataSet, pictures: _Embedded, corners: tuple[str, ...]
+) -> Html:
     number, file, records = sample.number, sample.file, sample.records
     shown: set[int] = set()  # records that have a section
 
@@ -188,10 +204,12 @@ def _file_part(sample: _Sample, pictures: _Embedded, corners: tuple[str, ...]) -
             if html.is_spent:
                 break
             with html.keeping(1 - 2 / (2 + len(readable) - i)):
-                sections.append(html.write(partial(_section, number, record, look)))
+                sections.append(
+                    html.write(partial(_section, number, record, dataset.name_of(number), look))
+                )
             shown.add(record.number)
     with html.keeping(0.25):
-        table, num_rows = record_table(records, look)
+        table, num_rows = record_table(records, look, Frame(dataset.shown_labels))
     if has_pictures(records):
         with html.keeping(0.25):
             grid, _ = record_grid(records[:num_rows], look)
@@ -213,6 +231,6 @@ def _facts(sample: _Sample) -> str:
     return "; ".join([*found, f"{count} {plural(len(sample.records), 'record')}"])
 
 
-def _section(file: int, record: Record, look: Look) -> Html:
-    title = element("h2", f"Record {record.number:,}", id=f"f{file}r{record.number}")
+def _section(file: int, record: Record, name: str, look: Look) -> Html:
+    title = record_head(record, name, id=f"f{file}r{record.number}")
     return element("section", title, record_view(record, look))

@@ -6,7 +6,8 @@ from collections.abc import Sequence
 from functools import partial
 
 from tfwire.view._cells import label_of
-from tfwire.view._html import Html, element, join, small
+from tfwire.view._html import Html, element, join, small, too_long
+from tfwire.view._page import damage_text
 from tfwire.view._pictures import Look, Picture, first_picture, picture_of_payload, shown
 from tfwire.view._records import Record
 
@@ -28,7 +29,8 @@ def record_grid(records: Sequence[Record], look: Look) -> tuple[Html, int]:
 def _tile(record: Record, look: Look) -> Html:
     picture = _picture(record)
     if picture is None:
-        content = small("no picture" if record.is_read else record.kind)
+        why = too_long(record) if record.kind == "long" else damage_text(record)
+        content = small("no picture" if record.is_read else why)
     else:
         content = shown(picture, look, record if record.is_decoded else None)
     address = look.link(record) if record.is_read else ""
@@ -40,7 +42,8 @@ def _tile(record: Record, look: Look) -> Html:
     said = join(element("b", number), " ", label_of(record))
     tile = join(content, element("span", said))
     inner = element("a", tile, href=address) if address else tile
-    return element("li", inner, class_="bad" if record.kind == "damage" else None)
+    is_bad = record.kind in ("damage", "unreadable")
+    return element("li", inner, class_="bad" if is_bad else None)
 
 
 def _picture(record: Record) -> Picture | None:

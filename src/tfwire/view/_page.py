@@ -210,10 +210,9 @@ def _row(
         cells = [cell_of_feature(record, name, look) for name in names]
         cells += [NOTHING] * (width - len(cells))
         return element("tr", place, cells_of_row(cells))
-    if record.kind == "damage":
-        kind, text = "bad", f"{damage_text(record)} at {offset}: not shown"
-    elif record.kind == "unreadable":
-        kind, text = "bad", f"the file cannot be read: {record.reason}"
+    if record.kind in ("damage", "unreadable"):
+        kind, text = "bad", damage_text(record)
+        text += f" at {offset}: not shown" if record.kind == "damage" else ""
     elif record.kind == "other":
         text = join("not an Example", _hint(record), ": ", _content(record, look))
     return element("tr", place, element("td", text, colspan=width), class_=kind)
@@ -234,6 +233,8 @@ def _place_cells(record: Record, look: Look, frame: Frame) -> list[Html]:
 
 def damage_text(record: Record) -> str:
     """What is damaged, in words."""
+    if record.kind == "unreadable":
+        return f"the file cannot be read: {record.reason}"
     return _DAMAGE.get(record.reason, record.reason)
 
 
@@ -248,11 +249,18 @@ def _content(record: Record, look: Look) -> Html:
     return bytes_text(record.payload) if picture is None else shown(picture, look)
 
 
+def record_head(record: Record, file: str = "", **attributes: str) -> Html:
+    """The number of a record in all files, and in its own, of which it has the name."""
+    number = record.number if record.row is None else record.row
+    head = element("h2", f"Record {number:,}", **attributes)
+    return join(head, facts(f"record {record.number:,} of {file}" if file else ""))
+
+
 def record_view(record: Record, look: Look) -> Html:
     """All of a record: every feature, pictures whole, films with a slider."""
     place = f"at byte {record.offset:,}"
     said = facts(f"{record.kind}, {plural(record.size, 'byte')} {place}")
-    if record.kind == "damage":
+    if record.kind in ("damage", "unreadable"):
         return join(said, element("p", damage_text(record), class_="bad"))
     if record.kind == "long":
         return element("p", f"{too_long(record)}; {place}")

@@ -135,6 +135,7 @@ class BrowsedFile:
         path, compression_type, number: The same.
         name: For people.
         size: In bytes; None if it is not known.
+        problem: Why it cannot be read, if that was tried.
         num_records: None unless a saved index says it, or the end was reached.
         described: What is said of features beside it.
         stamp: Another one says that the file has changed: the time, and the size; None of a URL.
@@ -161,9 +162,14 @@ class BrowsedFile:
         """Forgets what was known of the file."""
         self.stamp = stamp
         self.size = None if stamp is None else stamp[1]
+        self.problem = ""
         self.num_records: int | None = None
         self._is_counted = False
         self._places = [RecordPosition()]
+
+    def fail(self, problem: str) -> None:
+        """Notes why it cannot be read; it has no records until it has changed."""
+        self.problem, self.num_records = problem, 0
 
     def look_again(self) -> None:
         """Notices that the file has changed."""
@@ -235,7 +241,7 @@ class BrowsedFile:
                     break
             else:
                 if self._is_remembered(start):
-                    self.num_records = reader.position.record_index
+                    self.num_records = _num_passed(reader)
                 return Page(found, None)
         if self._is_remembered(start):
             self._remember(place)
@@ -271,7 +277,7 @@ class BrowsedFile:
                     return
                 budget.spend(record.objects, record.memory)
                 yield record
-            self.num_records = reader.position.record_index
+            self.num_records = _num_passed(reader)
 
     def find(self, number: int, budget: Budget | None = None) -> RecordPosition | None:
         """The place of a record by its number; None if it is not there, or too far for the time."""
@@ -284,6 +290,8 @@ class BrowsedFile:
         with self._lock:
             place = self._places[bisect_right(self._places, (number, 1 << 63)) - 1]
         if self.num_records is not None and number >= self.num_records:
+            if self.problem:
+                self.check()
             return None
         if place.record_index == number and place.offset != self.size:
             return place
@@ -298,7 +306,7 @@ class BrowsedFile:
                     self._remember(place)
                     if budget.is_late:
                         return None
-            self.num_records = reader.position.record_index
+            self.num_records = _num_passed(reader)
             return _place_of_skipped(reader, number)
 
     def record(self, number: int, budget: Budget | None = None) -> Record | None:
@@ -381,6 +389,12 @@ class BrowsedFile:
                     return False
                 at += size + FRAME_BYTES
         return at == region.end
+
+
+def _num_passed(reader: Any) -> int:
+    """How many records a reader has passed; a part that was left out counts as one."""
+    last = reader.skipped[-1].record_index + 1 if reader.skipped else 0
+    return max(reader.position.record_index, last)
 
 
 def _place_of_skipped(reader: Any, number: int) -> RecordPosition | None:

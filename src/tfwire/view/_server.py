@@ -17,7 +17,7 @@ from typing import Any
 from urllib.parse import parse_qs
 
 from tfwire import Error
-from tfwire.view._html import Html, element, join, shown_text
+from tfwire.view._html import Html, element
 from tfwire.view._page import csp, document, html_document
 from tfwire.view._records import BrowsedFile
 from tfwire.view._site import Site
@@ -124,13 +124,10 @@ class _Handler(BaseHTTPRequestHandler):
             if rest == [b"payload"]:
                 name, contents = self.server.site.payload(fields)
                 return self._send_file(f"record-{name}.bin", contents, with_body)
-            problem = "there is no such page"
+            raise LookupError("there is no such page")
         except (LookupError, ValueError, OSError, Error, MemoryError) as error:
-            problem = str(error.args[0] if isinstance(error, LookupError) else error)
-        home = element("p", element("a", "back to the records", rel="up", href="./"))
-        said = join(element("p", shown_text(problem)), home)
-        text = document("not found", element("h1", "tfwire view"), said)
-        self._send(HTTPStatus.NOT_FOUND, _HTML, text.encode(), with_body)
+            body = self.server.site.problem_page(error).encode("utf-8", "replace")
+            self._send(HTTPStatus.NOT_FOUND, _HTML, body, with_body)
 
     def _is_ours(self) -> bool:
         """Whether the request names this machine, and comes from no page elsewhere."""

@@ -8,7 +8,7 @@ from typing import Any
 from urllib.parse import urlencode
 
 from tfwire import RecordPosition
-from tfwire._interface.messages import plural
+from tfwire._interface.messages import plural, show_path
 from tfwire.view._addresses import (
     Fields,
     feature_field,
@@ -20,7 +20,7 @@ from tfwire.view._addresses import (
 )
 from tfwire.view._budget import Budget
 from tfwire.view._damage import Check, damage_list
-from tfwire.view._dataset import DataSet, TablePage, TablePlace
+from tfwire.view._dataset import COUNTING_SECONDS, DataSet, TablePage, TablePlace, fault_text
 from tfwire.view._grid import has_pictures, record_grid
 from tfwire.view._html import Html, element, facts, join, shown_text, small
 from tfwire.view._page import (
@@ -32,6 +32,7 @@ from tfwire.view._page import (
     has_field,
     key_help,
     options,
+    record_head,
     record_table,
     record_view,
 )
@@ -183,9 +184,9 @@ class Site:
             # Pages differ in their number of records: the one before is known once it was shown.
             before = self._before.get(start)
             if before is None:
-                file, (number, _) = start
-                begin = RecordPosition(max(0, number - _PAGE_RECORDS), -1 if number else 0)
-                before = TablePlace(file if number else file - 1, begin)
+                budget = Budget(seconds=COUNTING_SECONDS)
+                known = self.dataset.before(start, _PAGE_RECORDS, budget)
+                before = known or TablePlace(max(0, start.file - 1))
             links.append(turn("previous", "prev", kept, **place_fields(before)))
         if page.next:
             if len(self._before) >= _MOST_PLACES:
@@ -213,7 +214,8 @@ class Site:
             before, after = self._search(fields).beside(file, n)
             words = "previous found", "next found"
         else:
-            before, after = self._record_before(file, n), page.next
+            before = self.dataset.before(place, 1, budget)
+            after = self.dataset.without_empty(page.next)
             words = "previous", "next"
         for word, relation, to in zip(words, ("prev", "next"), (before, after), strict=True):
             if to is not None:
@@ -222,25 +224,10 @@ class Site:
         if record.is_read:
             payload = f"payload?{urlencode({'file': file, 'n': n})}"
             links.append(element("a", "payload", href=payload))
-        number = n if record.row is None else record.row
-        head = element("h2", f"Record {number:,}")
-        if len(self.dataset.files) > 1:
-            head = join(head, facts(f"record {n:,} of {self.dataset.files[file].name}"))
+        head = record_head(record, self.dataset.name_of(file))
         body = join(head, record_view(record, self._look(fields, budget)))
         keys = key_help({"n": "", "p": "records", "Escape": "back"})
         return self._document("record", body, Html(" ".join(links)), keys)
-
-    def _record_before(self, file: int, number: int) -> TablePlace | None:
-        """The place of the record before one, without its offset."""
-        if number:
-            return TablePlace(file, RecordPosition(number - 1))
-        for i in reversed(range(file)):
-            count = self.dataset.files[i].num_records
-            if count is None:
-                break
-            if count:
-                return TablePlace(i, RecordPosition(count - 1))
-        return None
 
     def _feature_page(self, fields: Fields, budget: Budget) -> Html:
         summary, passed = FeatureSummary(), 0
@@ -328,6 +315,15 @@ class Site:
 
     # ---- Around the pages -----------------------------------------------------------------------
 
+    def problem_page(self, error: Exception) -> Html:
+        """The page for an address that has none, with the reason."""
+        text = str(error.args[0] if isinstance(error, LookupError) else error)
+        if isinstance(error, OSError):
+            name = f"{show_path(error.filename)}: " if error.filename else ""
+            text = f"{name}the file cannot be read: {fault_text(error)}"
+        home = element("p", element("a", "back to the records", rel="up", href="./"))
+        return self._document("", join(element("p", shown_text(text), class_="bad"), home))
+
     def _document(
         self,
         view: str,
@@ -350,14 +346,7 @@ class Site:
 
     def _facts(self) -> str:
         """What is known of the files."""
-        files, count = self.dataset.files, self.dataset.num_records
-        sizes = [file.size for file in files]
-        found = [] if count is None else [plural(count, "record")]
-        if len(files) > 1:
-            found.append(plural(len(files), "file"))
-        if None not in sizes:
-            found.append(plural(sum(size or 0 for size in sizes), "byte"))
-        return ", ".join(filter(None, [*found, self.check.compressions]))
+        return ", ".join(filter(None, [self.dataset.facts(), self.check.compressions]))
 
     def _tools(self, number: int, fields: Fields, budget: Budget) -> Html:
         """The search, and what leads to a record or a file."""
@@ -409,8 +398,7 @@ class Site:
             to = link_to(kept, sort=field, **({"fall": 1} if falls else {}))
             return join(" ", element("a", mark, class_="sort", href=to, aria_label=said))
 
-        labels = self.dataset.labels if len(self.dataset.files) > 1 else ()
-        return Frame(labels, sort)
+        return Frame(self.dataset.shown_labels, sort)
 
     def _look(self, fields: Fields, budget: Budget) -> Look:
         """Links to records know the page and the search to go back to."""

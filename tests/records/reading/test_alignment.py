@@ -111,6 +111,18 @@ def test_few_numbers_that_repeat_in_a_long_sequence():
     assert (3, 0, 0) == (len(found.missing), len(found.added), found.moved.shape[1])
 
 
+def test_what_lies_in_the_same_gap_of_a_shuffle_is_not_changed():
+    a = np.arange(1000)
+    b = np.random.default_rng(1).permutation(np.append(a[7:], [-1, -2]))
+    found = aligned(a.tolist(), b.tolist())
+    assert found.is_shuffled
+    assert (0, 7, 2) == (found.changed.size, len(found.missing), len(found.added))
+    # What moved together, or is not most, is no shuffle; beside it some may be changed.
+    assert not aligned(range(40), [*range(20, 40), *range(10, 20), *range(10)]).is_shuffled
+    assert not aligned([1, 2, 3, 4], [2, 1, 3, 4]).is_shuffled
+    assert [[1], [1]] == aligned([1, 2, 3, 4, 5], [1, 9, 5, 3, 4]).changed.tolist()
+
+
 @pytest.mark.parametrize("most", [0, 1 << 20])
 def test_another_order(monkeypatch, most):
     monkeypatch.setattr(alignment, "_MOST_RUNS", most)

@@ -36,6 +36,15 @@ class Alignment(NamedTuple):
     missing: Array
     added: Array
 
+    @property
+    def is_shuffled(self) -> bool:
+        """Whether most moved, and not together: which ones says nothing."""
+        count = self.moved.shape[1]
+        if count <= self.kept.shape[1]:
+            return False
+        num_runs = 1 + np.count_nonzero((np.diff(self.moved) != 1).any(axis=0))
+        return bool(2 * num_runs > count)
+
 
 def align(a: Array, b: Array) -> Alignment:
     """Aligns two arrays of integers."""
@@ -43,9 +52,22 @@ def align(a: Array, b: Array) -> Alignment:
     left, right = _others(len(a), kept[0]), _others(len(b), kept[1])
     moved, left, right = _paired(a[left], b[right], left, right)
     # Between which of those that are kept each lies.
-    gaps = np.searchsorted(kept[0], left), np.searchsorted(kept[1], right)
+    gaps = [np.searchsorted(kept[0], left), np.searchsorted(kept[1], right)]
+    if moved.size and left.size and right.size:
+        _keep_apart(gaps, [np.searchsorted(kept[side], moved[side]) for side in (0, 1)])
     changed, missing, added = _paired(*gaps, left, right)
     return Alignment(kept, moved, changed, missing, added)
+
+
+def _keep_apart(gaps: list[Array], moved: list[Array]) -> None:
+    """Gives places other keys in the two sequences where more moved than can be changed: what lies
+    between the same two there does so by chance."""
+    count = 1 + max(int(each.max()) for each in gaps + moved)
+    few, more = (
+        np.minimum(*(np.bincount(each, minlength=count) for each in pair)) for pair in (gaps, moved)
+    )
+    for side, keys in enumerate(gaps):
+        keys[(more > few)[keys]] = count + side
 
 
 def _others(count: int, places: Array) -> Array:
@@ -68,21 +90,21 @@ def _paired(a: Array, b: Array, left: Array, right: Array) -> tuple[Array, Array
     if not len(a) or not len(b):
         return np.empty((2, 0), np.int64), left, right
     most = max(len(a), len(b))
-    ranked_a, ranked_b = (keys.astype(np.int64) * most + _ranks(keys) for keys in (a, b))
-    _, of_a, of_b = np.intersect1d(ranked_a, ranked_b, True, return_indices=True)
+    order_a, order_b = (np.argsort(keys, kind="stable") for keys in (a, b))
+    ranked_a, ranked_b = _ranked(a[order_a], most), _ranked(b[order_b], most)
+    at = np.minimum(np.searchsorted(ranked_a, ranked_b), len(a) - 1)
+    are_both = ranked_a[at] == ranked_b
+    of_a, of_b = order_a[at[are_both]], order_b[are_both]
     order = np.argsort(of_a)
     of_a, of_b = of_a[order], of_b[order]
     pairs = np.stack([left[of_a], right[of_b]])
     return pairs, np.delete(left, of_a), np.delete(right, of_b)
 
 
-def _ranks(keys: Array) -> Array:
-    """How many equal ones are before each."""
-    order = np.argsort(keys, kind="stable")
-    found = keys[order]
-    ranks = np.empty(len(keys), np.int64)
-    ranks[order] = np.arange(len(keys), dtype=np.int64) - np.searchsorted(found, found)
-    return ranks
+def _ranked(keys: Array, most: int) -> Array:
+    """Sorted keys, and how many equal ones are before each, as one number."""
+    ranks = np.arange(len(keys), dtype=np.int64) - np.searchsorted(keys, keys)
+    return keys.astype(np.int64) * most + ranks
 
 
 # ---- What is in the same order ------------------------------------------------------------------
@@ -159,9 +181,9 @@ class _Windows:
         if are_few and set(a.tolist()).isdisjoint(b.tolist()):
             return np.empty((2, 0), np.int64)
         for width in _SHINGLES:
-            anchors = _longest_order(*_anchors(_shingles(a, width), _shingles(b, width)))
-            if anchors.shape[1]:
-                return _along(a, b, anchors)
+            unique = _anchors(_shingles(a, width), _shingles(b, width))
+            if len(unique[0]):
+                return _along(a, b, _longest_order(*unique))
         if are_few:
             blocks = SequenceMatcher(None, a.tolist(), b.tolist(), False).get_matching_blocks()
             return np.concatenate([_diagonal(*block) for block in blocks], axis=1)

@@ -61,10 +61,6 @@ class RecordSet:
     def __len__(self) -> int:
         return int(self.firsts[-1])
 
-    @property
-    def keys(self) -> Array:
-        return np.concatenate([np.empty((2, 0), np.uint64), *(f.keys for f in self.files)], axis=1)
-
     def place(self, number: int) -> tuple[str, int]:
         """The file of a record, and its number there."""
         file = int(np.searchsorted(self.firsts, number, "right")) - 1
@@ -158,7 +154,7 @@ class Comparison:
     def __init__(self, a: RecordSet, b: RecordSet) -> None:
         self.a: RecordSet = a
         self.b: RecordSet = b
-        self.alignment: Alignment = align(*_numbered(a.keys, b.keys))
+        self.alignment: Alignment = align(*_numbered(a, b))
 
     @property
     def same_records(self) -> bool:
@@ -172,16 +168,20 @@ class Comparison:
         return self.same_records and not self.alignment.moved.size
 
 
-def _numbered(a: Array, b: Array) -> tuple[Array, Array]:
-    """A number for each different pair of words: equal ones are equal. What is the same at the
-    beginning of both is left as it is, unless it comes again."""
-    both = np.concatenate([a, b], axis=1)
-    order = np.lexsort(both)
-    found = both[:, order]
-    new = (found[:, 1:] != found[:, :-1]).any(axis=0)
-    numbers = np.empty(both.shape[1], np.int64)
-    numbers[order] = np.concatenate([[0], np.cumsum(new, dtype=np.int64)])[: both.shape[1]]
-    return numbers[: a.shape[1]], numbers[a.shape[1] :]
+def _numbered(a: RecordSet, b: RecordSet) -> tuple[Array, Array]:
+    """A number for each different key: equal ones are equal."""
+    files = [file.keys for file in a.files + b.files]
+    hashes, words = (np.concatenate([keys[row] for keys in files]) for row in (0, 1))
+    order = np.argsort(hashes)
+    hashes, words = hashes[order], words[order]
+    new = hashes[1:] != hashes[:-1]
+    if (words[1:] != words[:-1])[~new].any():  # the same hash, of other lengths or checksums
+        order = np.lexsort(np.concatenate(files, axis=1))
+        hashes, words = np.concatenate(files, axis=1)[:, order]
+        new = (hashes[1:] != hashes[:-1]) | (words[1:] != words[:-1])
+    numbers = np.empty(len(order), np.int64)
+    numbers[order] = np.concatenate([[0], np.cumsum(new, dtype=np.int64)])[: len(order)]
+    return numbers[: len(a)], numbers[len(a) :]
 
 
 def compare_files(
