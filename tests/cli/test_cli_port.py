@@ -184,6 +184,18 @@ def test_every_hint_is_given():
     check_against_compat(uses)
 
 
+@pytest.mark.parametrize("module", ["tensorflow", "tensorflow.compat.v1"])
+def test_hints_of_names_within_what_is_not_there(module):
+    for name, instead in (
+        ("contrib.data.map_and_batch(f, 3)", "tf.data.experimental.map_and_batch"),
+        ("contrib.data.nonsense", INSTEAD["contrib"]),
+        ("distribute.cluster_resolver.TPUClusterResolver()", INSTEAD["tpu"]),
+        ("random.set_seed(1)", INSTEAD["set_random_seed"]),
+    ):
+        _, (use,), _ = find_uses(ast.parse(f"import {module} as tf\ntf.{name}"))
+        assert f"instead: {instead}" == use.fault
+
+
 def test_what_compat_has_runs():
     names = [name for name in tf.__all__ if name not in ("Any", "Callable")]
     _, uses, _ = find_uses(

@@ -1,15 +1,18 @@
 """What tfwire.compat gives beyond the steps of the tutorials: sparse and ragged results."""
 
 import base64
+import io
 import operator
 import re
 
 import numpy as np
+import PIL.Image
 import pytest
 
 import tfwire
 import tfwire.compat as tf
 from helpers.paths import DOCS
+from helpers.view.viewing import jpeg
 from tfwire.compat._errors import INSTEAD
 
 SPEC = {
@@ -130,6 +133,12 @@ RAGGED = {"values": np.array([1, 2, 3]), "row_lengths": [1, 2], "row_splits": [0
 REPLACED = {  # the name, what its arguments are, and what TensorFlow 2.21 gives for them
     "image.flip_left_right": ({"image": IMAGE}, IMAGE[:, ::-1]),
     "image.flip_up_down": ({"image": IMAGE}, IMAGE[::-1]),
+    "image.extract_jpeg_shape": ({"x": tf.constant(jpeg(90, (6, 4)))}, (4, 6)),
+    "image.decode_and_crop_jpeg": (
+        {"contents": jpeg(90, (6, 4)), "top": 1, "left": 2, "height": 2, "width": 3},
+        tf.image.decode_jpeg(jpeg(90, (6, 4))).numpy()[1:3, 2:5],
+    ),
+    "image.random_brightness": ({"x": np.zeros(3), "seed": 1, "max_delta": 0}, np.zeros(3)),
     "image.per_image_standardization": (
         {"x": np.full((2, 2, 3), 7, np.uint8)},
         np.zeros((2, 2, 3)),
@@ -152,7 +161,7 @@ REPLACED = {  # the name, what its arguments are, and what TensorFlow 2.21 gives
 def test_replacements_do_what_they_replace(name):
     arguments, expected = REPLACED[name]
     code = re.split(r", of x|, or ", INSTEAD[name])[0]
-    names = {"tf": tf, "tfwire": tfwire, "numpy": np, "base64": base64}
+    names = {"tf": tf, "tfwire": tfwire, "numpy": np, "base64": base64, "PIL": PIL, "io": io}
     found = eval(code, {**names, **arguments})
     if isinstance(found, tf.data.Dataset):
         found = [element["a"] for element in found]

@@ -113,6 +113,13 @@ _USE_FOR = {
     'base64.urlsafe_b64encode(x.numpy()).rstrip(b"=")': "encode_base64 io.encode_base64",
     "Pillow, on x.numpy()": "io.encode_jpeg io.encode_png image.resize image.resize_images",
     "numpy or Pillow, on x.numpy()": "image.*",
+    "PIL.Image.open(io.BytesIO(x.numpy())).size[::-1], of x with a "
+    "JPEG": "image.extract_jpeg_shape io.extract_jpeg_shape",
+    "tf.image.decode_jpeg(contents)[top:top + height, left:left + "
+    "width]": "image.decode_and_crop_jpeg io.decode_and_crop_jpeg",
+    "a box at places of numpy.random.default_rng(seed)": "image.sample_distorted_bounding_box",
+    "x + numpy.random.default_rng(seed).uniform(-max_delta, max_delta), of x with floats from 0 "
+    "to 1": "image.random_brightness",
     "tf.reverse(image, [-2])": "image.flip_left_right",
     "tf.reverse(image, [-3])": "image.flip_up_down",
     "(x - x.mean()) / max(x.std(), x.size ** -0.5), of "

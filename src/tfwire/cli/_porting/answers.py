@@ -10,7 +10,13 @@ from collections.abc import Iterable
 from typing import Any, NamedTuple
 
 from tfwire import compat
+from tfwire.compat._errors import INSTEAD
 
+# What is to be used instead of some names within namespaces that are not there.
+_WITHIN = {
+    "distribute.cluster_resolver": INSTEAD["tpu"],
+    "random.set_seed": INSTEAD["set_random_seed"],
+}
 NO_REPLACEMENT = "no replacement is known; docs/porting.md has what there is"
 
 
@@ -128,6 +134,20 @@ def refusal_of(function: Named, call: ast.Call) -> str:
     except TypeError as error:
         return f"the call has {error}".replace("has got", "has")
     return ""
+
+
+def fault_within(name: str, fault: str) -> str:
+    """Why a name within a namespace that is not there does not run.
+
+    Args:
+        name: As the program has it.
+        fault: Of the namespace.
+    """
+    path = re.sub(r"^tf\.(compat\.v[12]\.)?", "", name)
+    last = path.rpartition(".")[2]
+    if path == f"contrib.data.{last}" and hasattr(compat.data.experimental, last):
+        return f"instead: tf.data.experimental.{last}"
+    return f"instead: {_WITHIN[path]}" if path in _WITHIN else fault
 
 
 def fault_of(error: AttributeError) -> str:

@@ -18,6 +18,7 @@ from tfwire.cli._porting.answers import (
     Named,
     attribute_of,
     fault_of,
+    fault_within,
     module_of,
     refusal_of,
     result_of,
@@ -117,7 +118,8 @@ class _NameFollower(ast.NodeVisitor):
             return self.visit(node), None
         base, use = self._chain(node.value)
         if use is not None and use.fault:
-            return None, use._replace(name=f"{use.name}.{node.attr}")
+            name = f"{use.name}.{node.attr}"
+            return None, use._replace(name=name, fault=fault_within(name, use.fault))
         if not isinstance(base, Named | Made) or not _is_read(node):
             return None, use
         name = f"{base.path if isinstance(base, Named) else base.cls.__name__}.{node.attr}"
