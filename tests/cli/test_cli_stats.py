@@ -65,6 +65,7 @@ def test_distributions():
             "constant": 7,
             "picture": bytes(1000 + i % 3),
             "empty": b"",
+            "code": b"\xff\xfe\0",
         }
         for i in range(400)
     ]
@@ -82,6 +83,8 @@ def test_distributions():
     assert [{"value": "cat", "count": 300}, {"value": "dog", "count": 100}] == (
         kinds["kind"]["string"]["frequent"]
     )
+    assert cells["code"].endswith("  3 B: ff fe 00 100 %")
+    assert [{"value": {"base64": "//4A"}, "count": 400}] == kinds["code"]["string"]["frequent"]
     histogram = kinds["number"]["float32"]["histogram"]
     numbers = np.concatenate([row["number"] for row in rows]).astype(float)
     assert histogram["counts"] == np.histogram(numbers, 16)[0].tolist()

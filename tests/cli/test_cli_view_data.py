@@ -165,6 +165,7 @@ def test_the_page_of_damage(paths, serve, tmp_path):
     assert is_checked(viewer)
     body = page(viewer, "?view=damage")
     said = text(body)
+    assert "119 records, 4 files" in said
     assert "damaged in 1 place, 1 file cannot be read" in said
     assert "46 and 48; in the file 6 and 8" in said
     assert f"{offsets[8] - offsets[7]}" in said

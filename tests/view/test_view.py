@@ -364,15 +364,6 @@ def test_a_frozen_page_loads_nothing(photos):
     assert {a["href"][1:] for a in tags.of("a")} <= ids
 
 
-def test_a_frozen_page_has_the_numbers_of_all_files(numbers, photos):
-    page = frozen(numbers, photos, num_records=4)
-    count = len(list(BrowsedFile(str(photos)).first(10**6)))
-    assert f"{1000 + count:,} records, 2 files" in page
-    for record, place in (("0", f"record 0 of {numbers}"), ("1,001", f"record 1 of {photos}")):
-        assert f'>Record {record}</h2><p class="facts">{place}</p>' in page
-    assert "record 0 of" not in frozen(photos)
-
-
 def test_first_records_are_not_kept(numbers):
     found = BrowsedFile(str(numbers))
     assert [record.number for record in found.first(7)] == list(range(7))

@@ -17,6 +17,7 @@ from tfwire.view import _search
 from tfwire.view._budget import Budget
 from tfwire.view._damage import Check
 from tfwire.view._dataset import DataSet, TablePlace
+from tfwire.view._frozen import frozen_page
 from tfwire.view._page import Order
 from tfwire.view._records import BrowsedFile, FeatureName, Record, decoded_record
 from tfwire.view._search import Search, search_for
@@ -199,6 +200,14 @@ def test_a_file_that_grows(paths, indexed):
     page = dataset.page(dataset.find(212, Budget()), 50, Budget())
     assert [212, 213, 214] == [record.row for record in page.records]
     assert 215 == dataset.num_records
+
+
+def test_a_frozen_page_has_the_numbers_of_all_files(paths):
+    page = frozen_page([BrowsedFile(str(path)) for path in paths], 8, 1000).text
+    assert f">210 records, 7 files, {sum(map(os.path.getsize, paths)):,} bytes<" in page
+    for record, place in (("0", f"record 0 of {paths[1]}"), ("30", f"record 0 of {paths[3]}")):
+        assert f'>Record {record}</h2><p class="facts">{place}</p>' in page
+    assert "record 0 of" not in frozen_page([BrowsedFile(str(paths[3]))], 8, 1000).text
 
 
 # ---- Searches -----------------------------------------------------------------------------------

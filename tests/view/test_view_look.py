@@ -200,7 +200,7 @@ def test_heads_say_kinds_presence_and_histograms(tmp_path):
     tfw.write_records(path, rows)
     (page,) = pages(path, "")
     head = page.partition("<thead>")[2].partition("</thead>")[0]
-    for said in ("i int64 0 to 39", "f float 0 to 13", "s text 2 different", "raw bytes"):
+    for said in ("i int64 0 to 39", "f float32 0 to 13", "s text 2 different", "raw bytes"):
         assert said in text_of(head)
     assert "image PNG" in text_of(head)
     assert "some no values, in 39" in text_of(head)
@@ -222,8 +222,8 @@ def test_heads_of_odd_numbers(tmp_path):
             for i, x in enumerate(values)]  # fmt: skip
     tfw.write_records(path, rows, kinds="any")
     text = text_of(*pages(path, ""))
-    assert "x float -3e+38 to 3e+38" in text
-    assert "n float not finite" in text
+    assert "x float32 -3e+38 to 3e+38" in text
+    assert "n float32 not finite" in text
     assert "big int64 always 9223372036854775807" in text
     assert "two int64 or text" in text
 

@@ -299,6 +299,7 @@ _HISTOGRAM_PARTS = 16
 _KEPT_STRINGS = 10
 _STRINGS_IN_CELL = 3
 _STRING_CHARACTERS = 16  # of a string
+_BYTES_CHARACTERS = 24  # of one that is no text
 _BARS, _ASCII_BARS = "▁▂▃▄▅▆▇█", "._-=+*%#"
 
 
@@ -331,7 +332,7 @@ class _Distribution(NamedTuple):
             text = "".join(" " if n == 0 else bars[(n * len(bars) - 1) // top] for n in counts)
             return text if self.distinct is None else f"{text} all different".lstrip()
         strings = ", ".join(
-            f"{shorten(show_key(value), _STRING_CHARACTERS)} {_about(count, self.num_strings)}"
+            f"{_shown_string(value)} {_about(count, self.num_strings)}"
             for value, count in self.frequent[:_STRINGS_IN_CELL]
         )
         all_shown = self.distinct <= _STRINGS_IN_CELL
@@ -343,10 +344,11 @@ class _Distribution(NamedTuple):
         if self.histogram.counts:
             found["histogram"] = self.histogram._asdict()
         if self.distinct is not None:
+            from tfwire.cli._printing.cells import json_string
+
             found["distinct"] = self.distinct
             found["frequent"] = [
-                {"value": value.decode("utf-8", "surrogateescape"), "count": count}
-                for value, count in self.frequent
+                {"value": json_string(value), "count": count} for value, count in self.frequent
             ]
         return found
 
@@ -365,6 +367,15 @@ def _can_encode(encoding: str) -> bool:
         return bool(_BARS.encode(encoding))
     except (UnicodeEncodeError, LookupError):
         return False
+
+
+def _shown_string(value: bytes) -> str:
+    """Text, shortened; of other strings what they are, as in the table of records."""
+    from tfwire.cli._printing.cells import json_string, string_text
+
+    if not isinstance(json_string(value), str):
+        return shorten(string_text(value, False), _BYTES_CHARACTERS)
+    return shorten(show_key(value), _STRING_CHARACTERS)
 
 
 def _about(count: int, total: int) -> str:

@@ -156,6 +156,7 @@ class Check:
         self._read.pop(file.path, None)
         if file.stamp == stamp:
             file.num_records = report.num_records + report.skipped.num_regions
+            file.num_damaged = report.skipped.num_regions - long
 
     # ---- In words -------------------------------------------------------------------------------
 

@@ -86,7 +86,10 @@ class DataSet:
     def facts(self) -> str:
         """How many records, files and bytes, as far as that is known."""
         sizes = [file.size for file in self.files]
-        found = [] if self.num_records is None else [plural(self.num_records, "record")]
+        found, count = [], self.num_records
+        if count is not None:
+            whole = count - sum(file.num_damaged for file in self.files)
+            found.append(plural(whole, "record"))
         if len(self.files) > 1:
             found.append(plural(len(self.files), "file"))
         if None not in sizes:

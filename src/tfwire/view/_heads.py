@@ -52,7 +52,7 @@ def _kind(record: Record, name: FeatureName, values: Any) -> str:
     if picture is not None and picture.is_of_numbers:
         return "pixels"
     if isinstance(values, np.ndarray):
-        return "int64" if values.dtype.kind == "i" else "float"
+        return "int64" if values.dtype.kind == "i" else "float32"
     media = find_media(values[0])
     if media is not None:
         return media.type.partition("/")[2].upper()

@@ -136,7 +136,9 @@ class BrowsedFile:
         name: For people.
         size: In bytes; None if it is not known.
         problem: Why it cannot be read, if that was tried.
-        num_records: None unless a saved index says it, or the end was reached.
+        num_records: None unless a saved index says it, or the end was reached; a damaged part
+            counts as one.
+        num_damaged: How many of them are, as far as it was checked.
         described: What is said of features beside it.
         stamp: Another one says that the file has changed: the time, and the size; None of a URL.
     """
@@ -163,6 +165,7 @@ class BrowsedFile:
         self.stamp = stamp
         self.size = None if stamp is None else stamp[1]
         self.problem = ""
+        self.num_damaged = 0
         self.num_records: int | None = None
         self._is_counted = False
         self._places = [RecordPosition()]
@@ -393,8 +396,9 @@ class BrowsedFile:
 
 def _num_passed(reader: Any) -> int:
     """How many records a reader has passed; a part that was left out counts as one."""
-    last = reader.skipped[-1].record_index + 1 if reader.skipped else 0
-    return max(reader.position.record_index, last)
+    last: int = reader.skipped[-1].record_index + 1 if reader.skipped else 0
+    passed: int = reader.position.record_index
+    return max(passed, last)
 
 
 def _place_of_skipped(reader: Any, number: int) -> RecordPosition | None:

@@ -55,7 +55,7 @@ def align(a: Array, b: Array) -> Alignment:
     gaps = [np.searchsorted(kept[0], left), np.searchsorted(kept[1], right)]
     if moved.size and left.size and right.size:
         _keep_apart(gaps, [np.searchsorted(kept[side], moved[side]) for side in (0, 1)])
-    changed, missing, added = _paired(*gaps, left, right)
+    changed, missing, added = _paired(gaps[0], gaps[1], left, right)
     return Alignment(kept, moved, changed, missing, added)
 
 

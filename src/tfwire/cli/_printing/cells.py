@@ -125,11 +125,11 @@ def _values(values: Any, whole: bool) -> Values:
     elif kind == "int64":
         texts = list(map(str, shown.tolist()))
     else:
-        texts = [_string_text(value, whole) for value in shown]
+        texts = [string_text(value, whole) for value in shown]
     return Values(kind, texts, len(values))
 
 
-def _string_text(value: bytes, whole: bool) -> str:
+def string_text(value: bytes, whole: bool) -> str:
     """Text in quotes; what an image is, and its size; the size of other bytes and the first."""
     media = _media.find_media(value)
     if media is not None:
@@ -194,10 +194,10 @@ def _json_values(values: Any) -> list[Any]:
         return list(values.tolist())
     if kind == "float32":
         return [_NAMES_IN_JSON.get(text) or float(text) for text in values.astype(str).tolist()]
-    return list(map(_json_string, values))
+    return list(map(json_string, values))
 
 
-def _json_string(value: bytes) -> str | dict[str, str]:
+def json_string(value: bytes) -> str | dict[str, str]:
     try:
         return value.decode()
     except UnicodeDecodeError:
