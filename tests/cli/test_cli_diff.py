@@ -6,7 +6,6 @@ import os
 import random
 from collections import Counter
 
-import numpy as np
 import pytest
 from hypothesis import given, settings, strategies as st
 
@@ -15,7 +14,6 @@ import tfwire.cli.diff
 from helpers.command import tfwire_command, tfwire_main
 from helpers.reading import damage
 from helpers.reference import frame
-from tfwire._records.reading import compare_files
 
 pytestmark = pytest.mark.usefixtures("folder")
 
@@ -168,19 +166,6 @@ def test_shuffled_records_are_compared_as_a_set():
     assert "  missing: records 90 to 99 of A (10 records)" in lines
     differences, sums = as_json("a", "b")
     assert (2, True) == (len(differences), sums["shuffled"])
-
-
-def test_lengths_and_checksums_tell_equal_hashes_apart(monkeypatch):
-    write("a", rows())
-    write("b", rows()[1:])
-    arguments = (["a"], ["b"], "auto", lambda *_: None, 1)
-    expected = compare_files.compare_files(*arguments).alignment
-    monkeypatch.setattr(
-        compare_files, "_hashes", lambda batch, seed: np.zeros(batch.count, np.uint64)
-    )
-    found = compare_files.compare_files(*arguments).alignment
-    assert [[0], []] == [found.missing.tolist(), found.added.tolist()]
-    assert (expected.kept == found.kept).all()
 
 
 def test_data_sets_of_several_shards():

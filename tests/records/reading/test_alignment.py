@@ -7,7 +7,8 @@ import numpy as np
 import pytest
 from hypothesis import given, settings, strategies as st
 
-from tfwire._records.reading import alignment
+import tfwire as tfw
+from tfwire._records.reading import alignment, compare_files
 from tfwire._records.reading.alignment import align
 
 
@@ -121,6 +122,15 @@ def test_what_lies_in_the_same_gap_of_a_shuffle_is_not_changed():
     assert not aligned(range(40), [*range(20, 40), *range(10, 20), *range(10)]).is_shuffled
     assert not aligned([1, 2, 3, 4], [2, 1, 3, 4]).is_shuffled
     assert [[1], [1]] == aligned([1, 2, 3, 4, 5], [1, 9, 5, 3, 4]).changed.tolist()
+
+
+def test_lengths_and_checksums_tell_equal_hashes_apart(tmp_path, monkeypatch):
+    names = [str(tmp_path / name) for name in "ab"]
+    for skipped, name in enumerate(names):
+        tfw.write_records(name, [b"%d" % i * i for i in range(skipped, 20)])
+    monkeypatch.setattr(compare_files, "_hashes", lambda batch, _: np.zeros(batch.count, np.uint64))
+    found = compare_files.compare_files(names[:1], names[1:], "auto", lambda *_: None, 1).alignment
+    assert ([0], 19, 0) == (found.missing.tolist(), found.kept.shape[1], len(found.added))
 
 
 @pytest.mark.parametrize("most", [0, 1 << 20])

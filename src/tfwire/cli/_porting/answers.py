@@ -10,13 +10,9 @@ from collections.abc import Iterable
 from typing import Any, NamedTuple
 
 from tfwire import compat
-from tfwire.compat._errors import INSTEAD
 
-# What is to be used instead of some names within namespaces that are not there.
-_WITHIN = {
-    "distribute.cluster_resolver": INSTEAD["tpu"],
-    "random.set_seed": INSTEAD["set_random_seed"],
-}
+# Names within namespaces that are not there, and those that are replaced alike.
+_REPLACED_AS = {"distribute.cluster_resolver": "tpu", "random.set_seed": "set_random_seed"}
 NO_REPLACEMENT = "no replacement is known; docs/porting.md has what there is"
 
 
@@ -147,7 +143,11 @@ def fault_within(name: str, fault: str) -> str:
     last = path.rpartition(".")[2]
     if path == f"contrib.data.{last}" and hasattr(compat.data.experimental, last):
         return f"instead: tf.data.experimental.{last}"
-    return f"instead: {_WITHIN[path]}" if path in _WITHIN else fault
+    try:
+        getattr(compat, _REPLACED_AS.get(path, "errors"))
+    except AttributeError as error:
+        return fault_of(error)
+    return fault
 
 
 def fault_of(error: AttributeError) -> str:
