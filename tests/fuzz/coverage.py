@@ -27,12 +27,13 @@ def read(data: Path) -> list[tuple[str, Lines, Lines]]:
     output = subprocess.run(command, cwd=data.parent, capture_output=True, check=True).stdout
     files = []
     for file in json.loads(output)["files"]:
-        branches = {
-            line["line_number"]: [branch["count"] for branch in line["branches"]]
-            for line in file["lines"]
-            if line["branches"]
-        }
-        lines = {line["line_number"]: [line["count"]] for line in file["lines"]}
+        branches: Lines = defaultdict(list)
+        lines: Lines = defaultdict(list)
+        for line in file["lines"]:  # of a template, a line is there for each that includes it
+            number = line["line_number"]
+            add(lines, {number: [line["count"]]})
+            if line["branches"]:
+                add(branches, {number: [branch["count"] for branch in line["branches"]]})
         files.append((file["file"], branches, lines))
     return files
 
