@@ -128,6 +128,21 @@ TFW_API int tfw_pipeline_next(tfw_pipeline *pipeline, int32_t timeout_ms, tfw_ch
 TFW_API int tfw_pipeline_fetch(tfw_pipeline *pipeline, const int64_t *numbers, size_t count,
                                tfw_error *error);
 
+/* Records whose numbers the thread that fetches them computes. */
+typedef struct tfw_draw {
+    uint64_t count;
+    int64_t first;  /* places first, first + step, ... */
+    int64_t step;
+    uint64_t key;   /* of the random order of [0, size) that tfw_permute has */
+    uint64_t size;  /* 0: of none, the places are the numbers */
+    int64_t begin;  /* else number i of it is that of record begin + i * stride */
+    int64_t stride;
+} tfw_draw;
+
+/* As tfw_pipeline_fetch. TFW_E_ARGUMENT: also a place outside of the order, and any number of it
+ * that no record has. */
+TFW_API int tfw_pipeline_draw(tfw_pipeline *pipeline, const tfw_draw *draw, tfw_error *error);
+
 /* Orders records that lie in memory, with TFW_PIPELINE_GIVEN: their offsets are addresses. They are
  * parsed, as those of tfw_pipeline_fetch are; what is wrong has the number that counts what was
  * ordered. REQUIRES: the records stay until their chunk was delivered, or the pipeline is freed. */

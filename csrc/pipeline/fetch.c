@@ -19,11 +19,8 @@
 enum {
     LARGE = 1 << 16, /* bytes of a record from which on it must fit into its file to get memory */
     DIGIT = 11,      /* bits that are sorted by at a time */
-    CACHED_AHEAD = 8,       /* records of a cache that are on their way to the CPU */
-    MOST_ORDERED = 1 << 24
+    CACHED_AHEAD = 8 /* records of a cache that are on their way to the CPU */
 };
-
-#define MOST_RECORDS (UINT64_C(1) << 39) /* so that number and row fit into 64 bits */
 
 /* An order, as far as it is read. */
 typedef struct fetch {
@@ -382,110 +379,15 @@ static bool fetch_records(fetch *f) {
 }
 
 void tfwi_fetch_range(tfw_pipeline *p, tfwi_worker *w, tfwi_range *r) {
-    fetch f = {.p = p, .w = w, .r = r, .rows = r->order.count + r->given.count};
+    fetch f = {.p = p, .w = w, .r = r};
+    const bool is_drawn = r->draw.count == 0 || tfwi_order_draw(r);
+    f.rows = r->order.count + r->given.count;
     r->block = tfwi_block_take(p->pools[0]);
     r->at = (tfw_place){0};
-    if (r->block == NULL || !TFWI_RESERVE_MORE(r->block->runs, 1) ||
+    if (!is_drawn || r->block == NULL || !TFWI_RESERVE_MORE(r->block->runs, 1) ||
         (r->order.count != 0 && !fetch_records(&f))) {
         stop_for_memory(&f);
         return;
     }
     deliver_records(&f);
-}
-
-/* ---- Orders --------------------------------------------------------------------------------- */
-
-int tfwi_fetch_init(tfw_pipeline *p, const tfw_pipeline_options *o, tfw_error *error) {
-    uint64_t end = 0;
-    p->is_ordered = o->indexed_count != 0 || (o->flags & TFW_PIPELINE_GIVEN) != 0;
-    if (!p->is_ordered) {
-        return TFW_OK;
-    }
-    if (o->path_count != 0 || o->indexed_count > UINT32_MAX ||
-        (o->mode != TFW_PIPELINE_PARSE && o->mode != TFW_PIPELINE_SPANS) ||
-        (o->flags & (TFW_PIPELINE_NO_DATA_CRC | TFW_PIPELINE_KEEP_REST)) != 0) {
-        return tfwi_fail(error, TFW_E_ARGUMENT, "not for records by number");
-    }
-    if (!TFWI_RESERVE(p->indexed, o->indexed_count)) {
-        return tfwi_fail(error, TFW_E_MEMORY, "no memory for a pipeline");
-    }
-    for (size_t i = 0; i < o->indexed_count; i++) {
-        const tfw_indexed_file *file = &o->indexed[i];
-        if (file->count > MOST_RECORDS - end || file->reserved != 0) {
-            return tfwi_fail(error, TFW_E_ARGUMENT, "too many records, or reserved is not 0");
-        }
-        end += file->count;
-        p->indexed.of[i] = (tfwi_indexed){*file, end};
-        tfwi_cache_share(file->cache);
-        p->indexed.count = i + 1;
-    }
-    p->has_ended = true; /* but for what is ordered */
-    return TFW_OK;
-}
-
-/* Whether all are numbers of records. */
-static bool are_numbers(const tfw_pipeline *p, const int64_t *numbers, size_t count) {
-    const uint64_t total =
-        p->indexed.count != 0 ? p->indexed.of[p->indexed.count - 1].end : 0;
-    for (size_t i = 0; i < count; i++) {
-        if ((uint64_t)numbers[i] >= total) {
-            return false;
-        }
-    }
-    return total != 0;
-}
-
-/* An order of numbers, or of records that are given. With the lock. */
-static int add_order(tfw_pipeline *p, const int64_t *numbers, const tfw_span *records,
-                     size_t count, tfw_error *error) {
-    tfwi_range *r = &p->ranges[p->opened % p->ring];
-    if (p->has_failed || p->is_cancelled) {
-        return tfwi_fail(error, TFW_E_ARGUMENT, "the pipeline has failed, or was cancelled");
-    }
-    if (!tfwi_plan_has_room(p)) {
-        return TFW_NEED_SPACE;
-    }
-    if (!(numbers != NULL ? TFWI_RESERVE(r->order, count) : TFWI_RESERVE(r->given, count))) {
-        return tfwi_fail(error, TFW_E_MEMORY, "no memory for an order");
-    }
-    tfwi_range_begin(r);
-    r->order.count = r->given.count = 0;
-    if (numbers != NULL) {
-        memcpy(r->order.of, numbers, count * sizeof *numbers);
-        r->order.count = count;
-    } else {
-        memcpy(r->given.of, records, count * sizeof *records);
-        r->given.count = count;
-    }
-    r->first_row = p->next_row;
-    r->state = RANGE_READY;
-    p->next_row += count;
-    p->opened++;
-    p->was_told = false;
-    tfwi_condition_broadcast(&p->work);
-    return TFW_OK;
-}
-
-int tfw_pipeline_fetch(tfw_pipeline *p, const int64_t *numbers, size_t count, tfw_error *error) {
-    int status = tfwi_pipeline_enter(p, error);
-    if (status != TFW_OK) {
-        return status;
-    }
-    status = count != 0 && count <= MOST_ORDERED && are_numbers(p, numbers, count)
-                 ? add_order(p, numbers, NULL, count, error)
-                 : tfwi_fail(error, TFW_E_ARGUMENT, "no record has such a number");
-    tfwi_pipeline_leave(p);
-    return status;
-}
-
-int tfw_pipeline_give(tfw_pipeline *p, const tfw_span *records, size_t count, tfw_error *error) {
-    int status = tfwi_pipeline_enter(p, error);
-    if (status != TFW_OK) {
-        return status;
-    }
-    status = count != 0 && count <= MOST_ORDERED && (p->flags & TFW_PIPELINE_GIVEN) != 0
-                 ? add_order(p, NULL, records, count, error)
-                 : tfwi_fail(error, TFW_E_ARGUMENT, "no records, or not a pipeline for them");
-    tfwi_pipeline_leave(p);
-    return status;
 }

@@ -127,7 +127,7 @@ int tfw_pipeline_create(const tfw_pipeline_options *options, tfw_pipeline **out_
     if (p == NULL) {
         return tfwi_fail(error, TFW_E_MEMORY, "no memory for a pipeline");
     }
-    status = tfwi_fetch_init(p, options, error);
+    status = tfwi_orders_init(p, options, error);
     if (status == TFW_OK && !init_pipeline(p, options)) {
         status = tfwi_fail(error, TFW_E_MEMORY, "no memory for a pipeline");
     }

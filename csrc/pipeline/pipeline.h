@@ -102,6 +102,7 @@ typedef struct tfwi_range {
     tfw_error error;
     tfw_place next; /* the record after it, if it is whole */
     tfwi_int64s order;  /* to be fetched: the numbers of its records */
+    tfw_draw draw;      /* what the numbers are computed from, unless its count is 0 */
     tfwi_spans given;   /* instead: where they are, by their addresses */
     uint64_t first_row; /* how many were ordered before */
     tfwi_bytes misfit; /* its message, if that does not fit */
@@ -287,10 +288,15 @@ void tfwi_range_read(tfw_pipeline *p, tfwi_worker *w, tfwi_range *r);
 void tfwi_range_read_chained(tfw_pipeline *p, tfwi_worker *w, tfwi_range *r, uint64_t bytes,
                              double mean, bool notes_offsets);
 
-/* ---- fetch.c: records by number ---- */
+/* ---- orders.c: which records are fetched ---- */
 
 /* Notes the files, before any thread is started. */
-int tfwi_fetch_init(tfw_pipeline *p, const tfw_pipeline_options *o, tfw_error *error);
+int tfwi_orders_init(tfw_pipeline *p, const tfw_pipeline_options *o, tfw_error *error);
+
+/* Computes the numbers of a range; without the lock. False: out of memory. */
+bool tfwi_order_draw(tfwi_range *r);
+
+/* ---- fetch.c: records by number ---- */
 
 /* Reads the records of an order; without the lock. */
 void tfwi_fetch_range(tfw_pipeline *p, tfwi_worker *w, tfwi_range *r);

@@ -23,6 +23,7 @@ typedef struct library {
     uint32_t flags;
     bool parses;
     bool gives; /* the records themselves are ordered, not their numbers */
+    tfw_draw draw; /* unless its count is 0, what the numbers are computed from */
 } library;
 
 static inline void library_add(library *l, file f) {
@@ -70,6 +71,19 @@ static inline void ask(library *l, uint64_t seed, size_t count) {
         const bool is_near = i != 0 && check_random(&state) % 3 == 0;
         l->numbers[i] = is_near ? (l->numbers[i - 1] + 1) % (int64_t)total
                                 : (int64_t)(check_random(&state) % total);
+    }
+}
+
+/* Numbers that are computed from where they are in an order. */
+static inline void ask_drawn(library *l, tfw_draw draw) {
+    l->draw = draw;
+    l->asked = (size_t)draw.count;
+    for (size_t i = 0; i < l->asked; i++) {
+        l->numbers[i] = draw.first + (int64_t)i * draw.step;
+        if (draw.size != 0) {
+            CHECK_EQ(TFW_OK, tfw_permute(draw.key, draw.size, &l->numbers[i], 1, NULL));
+            l->numbers[i] = draw.begin + draw.stride * l->numbers[i];
+        }
     }
 }
 
@@ -169,6 +183,12 @@ static inline void take_fetched(const library *l, const tfw_chunk *chunk, delive
 }
 
 static inline int order_records(const library *l, tfw_pipeline *p, size_t first, size_t count) {
+    if (l->draw.count != 0) {
+        tfw_draw draw = l->draw;
+        draw.count = count;
+        draw.first += (int64_t)first * draw.step;
+        return tfw_pipeline_draw(p, &draw, NULL);
+    }
     if (!l->gives) {
         return tfw_pipeline_fetch(p, l->numbers + first, count, NULL);
     }

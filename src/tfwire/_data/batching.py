@@ -201,8 +201,12 @@ class Parse(Derived):
         batches = FetchedBatches(parser, table, batch.count, num_threads)
         below = batch.source.open(epoch, at)
         drop, mean = batch.drop_remainder, table.mean
+        # Of a copy: opening a shuffle without a seed gives it the one of the position.
+        unshared = _packing(batch.source, num_threads)
+        assert unshared is not None
+        reopen = partial(unshared.open, epoch)
         return FetchingCursor(
-            below, batches, batch.count, mean, drop, num_threads, careful, batch.depth
+            below, batches, batch.count, mean, drop, num_threads, reopen, careful, batch.depth
         )
 
     def describe(self) -> str:

@@ -6,9 +6,6 @@ from collections import deque
 from collections.abc import Callable, Iterable
 from typing import Any, NamedTuple
 
-import numpy as np
-
-from tfwire._base.aliases import Array
 from tfwire._data.stages import Cursor
 from tfwire._parsing.fetched_batches import FetchedBatches
 
@@ -24,14 +21,18 @@ class _Order(NamedTuple):
     """Some whole batches that are on their way.
 
     Attributes:
+        first: How many records come before.
         num_records: How many records they have.
         num_batches: How many there are, without one that is left out.
-        places: The positions of the source before the first of them, and after each of them.
+        begin: The position of the source before the first of them.
+        end: After the last one.
     """
 
+    first: int
     num_records: int
     num_batches: int
-    places: list[Any]
+    begin: Any
+    end: Any
 
 
 class FetchingCursor(Cursor):
@@ -47,7 +48,8 @@ class FetchingCursor(Cursor):
         mean: Bytes of a record.
         drop_remainder: Leave out an incomplete last batch.
         num_threads: How many threads make batches; 1: the caller's.
-        careful: Opens the careful cursor at a position of ``below``.
+        reopen: Opens a cursor such as ``below`` at a position of it.
+        careful: Opens the careful cursor there.
         depth: The number of stages of the pass, as for AheadCursor.
     """
 
@@ -59,6 +61,7 @@ class FetchingCursor(Cursor):
         mean: int,
         drop_remainder: bool,
         num_threads: int,
+        reopen: Callable[[Any], Cursor],
         careful: Callable[[Any], Cursor],
         depth: int,
     ) -> None:
@@ -69,12 +72,17 @@ class FetchingCursor(Cursor):
         self._most = min(most // mean, _ORDER_RECORDS)  # records of an order, if some fit
         self._drop_remainder = drop_remainder
         self._ahead = num_threads if num_threads > 1 else 0  # orders, beside the next one
+        self._reopen = reopen
         self._open_careful = careful
         self._careful: Cursor | None = None
         self._orders: deque[_Order] = deque()
         self._depth = depth
-        self._order = _Order(0, 0, [below.snapshot()])  # whose batches are given
+        begin = below.snapshot()
+        self._order = _Order(0, 0, 0, begin, begin)  # whose batches are given
         self._left: list[Any] = []
+        # Goes through the numbers again, when somebody asks for a position between two orders, and
+        # how many records it has gone through.
+        self._behind: tuple[Cursor | None, int] = None, 0
         self._error: Exception | None = None  # of the source, after the orders
         self._ended = False
 
@@ -98,7 +106,7 @@ class FetchingCursor(Cursor):
             return False
         batches = self._batches.take(self._orders[0].num_records)
         if batches is None:
-            self._careful = self._open_careful(self._orders[0].places[0])
+            self._careful = self._open_careful(self._orders[0].begin)
             return False
         self._order = self._orders.popleft()
         self._left = batches[: self._order.num_batches]  # those left out were verified, too
@@ -106,43 +114,40 @@ class FetchingCursor(Cursor):
 
     def _send(self) -> bool:
         """Orders some batches. False: there are no more."""
-        last = self._orders[-1] if self._orders else self._order
-        drawn: list[Array] = []
-        places, count = last.places[-1:], 0
-        while not self._ended and (not drawn or count + self._size <= self._most):
-            numbers = self._draw()
-            if len(numbers):
-                drawn.append(numbers)
-                places.append(self._below.snapshot())
-                count += len(numbers)
-        if not drawn:
-            return False
-        self._batches.order(np.concatenate(drawn))
-        num_batches = (count if self._drop_remainder else count + self._size - 1) // self._size
-        self._orders.append(_Order(count, num_batches, places))
-        return True
-
-    def _draw(self) -> Array:
-        """The numbers of the records of some batches; none at the end."""
-        wanted = self._size
+        size = self._size
+        wanted = max(self._most // size, 1) * size
         elements: Any = ()
-        try:
-            elements = self._below.take(wanted)
-        except Exception as error:
-            self._error = error
-        self._ended = len(elements) < wanted
-        if not len(elements):
-            return np.empty(0, np.int64)
-        numbers: Array = elements.numbers
-        return numbers
+        if not self._ended:
+            last = self._orders[-1] if self._orders else self._order
+            try:
+                elements = self._below.take(wanted)
+            except Exception as error:
+                self._error = error
+        count = len(elements)
+        self._ended = count < wanted
+        if not count:
+            return False
+        self._batches.order(elements.draw)
+        num_batches = (count if self._drop_remainder else count + size - 1) // size
+        first, end = last.first + last.num_records, self._below.snapshot()
+        self._orders.append(_Order(first, count, num_batches, last.end, end))
+        return True
 
     def snapshot(self) -> Any:
         """The position of the source, in one form always."""
         if self._careful is not None:
             return self._careful.snapshot()
+        order = self._order
         if not self._left:
-            return self._order.places[-1]
-        return self._order.places[self._order.num_batches - len(self._left)]
+            return order.end
+        below, done = self._behind
+        if below is None or order.first - done > self._most:
+            below, done = self._reopen(order.begin), order.first
+        now = order.first + (order.num_batches - len(self._left)) * self._size
+        if now > done:
+            below.take(now - done)
+        self._behind = below, now
+        return below.snapshot()
 
     def parts(self) -> Iterable[Cursor]:
         return (self._below if self._careful is None else self._careful,)

@@ -13,12 +13,13 @@ import numpy as np
 
 from tfwire._base.arguments import choice
 from tfwire._base.errors import DataLossError
-from tfwire._data.permutations import permuted
+from tfwire._data.permutations import is_computed, permuted
 from tfwire._data.resuming.positions import Left
 from tfwire._data.stages import Cursor, GatheringPieces, Stage
 from tfwire._data.state_checks import file_id, state_or
 from tfwire._records.files.urls import ObjectPath
-from tfwire._records.index.record_numbers import RecordNumbers
+from tfwire._records.index.random_access import TFRecordFiles
+from tfwire._records.reading.pipeline import Draw
 
 Array = np.ndarray[Any, Any]
 RULES = ("even", "drop", "pad")
@@ -64,6 +65,10 @@ class ByNumber(Stage):
     def record_numbers(self, places: Array) -> Array:
         """The numbers of the elements at these places."""
         return self.numbers.start + self.numbers.step * places
+
+    def draw(self, places: range) -> Array | Draw:
+        """The same of places side by side, perhaps to be computed where they are needed."""
+        return self.record_numbers(np.array(places, np.int64))
 
     def origin(self, epoch: str, place: int) -> list[int]:
         return [self.numbers.start + self.numbers.step * place]
@@ -118,8 +123,11 @@ class IndexedRecords(ByNumber):
         found: list[bytes] = self.files[self.record_numbers(places)]
         return found
 
+    def draw(self, places: range) -> Draw:
+        return Draw(_chosen_of(self.numbers, places))
+
     def part(self, places: range) -> IndexedRecords:
-        return IndexedRecords(self.files, self.numbers[places.start : places.stop : places.step])
+        return IndexedRecords(self.files, _chosen_of(self.numbers, places))
 
     def describe(self) -> str:
         files = zip(self.files.paths, self.files.indexes, strict=True)
@@ -146,6 +154,12 @@ class Chosen(ByNumber):
 
     def record_numbers(self, places: Array) -> Array:
         return self._source.record_numbers(self._chosen(places))
+
+    def draw(self, places: range) -> Array | Draw:
+        chosen = _chosen_of(self._places, places)
+        return (
+            self._source.draw(chosen) if chosen[-1] < self._source.length else super().draw(places)
+        )
 
     def _chosen(self, places: Any) -> Any:
         return (self._places.start + self._places.step * places) % (self._source.length or 1)
@@ -203,6 +217,8 @@ class Joined(ByNumber):
 class Picked(Chosen):
     """The elements at some places of another stage, an array."""
 
+    draw = ByNumber.draw
+
     def _chosen(self, places: Any) -> Any:
         return self._places[places]
 
@@ -226,6 +242,60 @@ class Permuted(ByNumber):
 
     def record_numbers(self, places: Array) -> Array:
         return self._source.record_numbers(permuted(self._key, self.length, places))
+
+    def draw(self, places: range) -> Array | Draw:
+        if isinstance(self._source, IndexedRecords) and is_computed(self.length):
+            return Draw(places, self._key, self.length, self._source.numbers)
+        return super().draw(places)
+
+
+class RecordNumbers(Sequence[Any]):
+    """Records of files, as a list of bytes objects, but read when they are needed.
+
+    Args:
+        files: The files.
+        draw: Their numbers, in any order.
+    """
+
+    def __init__(self, files: TFRecordFiles, draw: Array | Draw) -> None:
+        self._files = files
+        self.draw = draw
+
+    @property
+    def numbers(self) -> Array:
+        """Their numbers, int64."""
+        if not isinstance(self.draw, Draw):
+            return self.draw
+        places, key, size, ordered = self.draw
+        found = np.arange(places.start, places.stop, places.step, dtype=np.int64)
+        return ordered.start + ordered.step * permuted(key, size, found) if size else found
+
+    def __len__(self) -> int:
+        return len(self.draw.places if isinstance(self.draw, Draw) else self.draw)
+
+    def __getitem__(self, index: Any) -> Any:
+        if not isinstance(index, slice):
+            return self._files[int(self.numbers[index])]
+        draw = self.draw
+        if isinstance(draw, Draw):
+            return RecordNumbers(self._files, draw._replace(places=draw.places[index]))
+        return RecordNumbers(self._files, draw[index])
+
+    def __iter__(self) -> Iterator[Any]:
+        return iter(self._files[self.numbers])
+
+    def __add__(self, other: RecordNumbers) -> RecordNumbers:
+        draw, more = self.draw, other.draw
+        if isinstance(draw, Draw) and isinstance(more, Draw) and draw[1:] == more[1:]:
+            both = range(draw.places.start, more.places.stop, draw.places.step)
+            if both[: len(self)] == draw.places and both[len(self) :] == more.places:
+                return RecordNumbers(self._files, draw._replace(places=both))
+        return RecordNumbers(self._files, np.concatenate([self.numbers, other.numbers]))
+
+
+def _chosen_of(numbers: range, places: range) -> range:
+    """The numbers at these places, which are in increasing order."""
+    return numbers[places.start : places.stop : places.step]
 
 
 def _facts(path: Any, index: Any) -> list[Any]:
@@ -284,8 +354,7 @@ class NumberedCursor(GatheringPieces):
         if first == end:
             return None
         self._fetched = end
-        numbers = self._stage.record_numbers(np.arange(first, end, dtype=np.int64))
-        return RecordNumbers(self._stage.files, numbers)
+        return RecordNumbers(self._stage.files, self._stage.draw(range(first, end)))
 
     def place(self) -> Any:
         return self._at

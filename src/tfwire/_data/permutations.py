@@ -43,6 +43,11 @@ def randrange(numbers: Array, size: int) -> Array:
     return found
 
 
+def is_computed(size: int) -> bool:
+    """Whether the numbers of a random order of so many are those of C."""
+    return size > _SORTED
+
+
 def permuted(key: int, size: int, places: Array) -> Array:
     """The numbers at these places (int64, in [0, size)) of a random order of range(size).
 
@@ -50,7 +55,7 @@ def permuted(key: int, size: int, places: Array) -> Array:
     it again ("cycle walking": Black and Rogaway, "Ciphers with arbitrary finite domains", 2002).
     For few elements it would not give all orders equally often: they are sorted by random numbers.
     """
-    if size <= _SORTED:
+    if not is_computed(size):
         order: Array = np.argsort(draws(key, 0, size), kind="stable")[places]
         return order
     numbers: Array = places.astype(np.int64)  # a copy

@@ -16,7 +16,7 @@ from tfwire._parsing.failure import ParseFailure
 from tfwire._parsing.file_chunks import FileParser
 from tfwire._records.index.random_access import TFRecordFiles
 from tfwire._records.index.record_numbers import IndexedTable, indexed_table
-from tfwire._records.reading.pipeline import Chunk, NativePipeline, PipelineOptions
+from tfwire._records.reading.pipeline import Chunk, Draw, NativePipeline, PipelineOptions
 
 _ONE_BATCH = 1 << 30  # records of a batch that holds all that were ordered
 
@@ -52,7 +52,7 @@ class FetchedBatches:
         self._size = size
         self._pipeline = NativePipeline((), options)
 
-    def order(self, records: Array | StringTable) -> None:
+    def order(self, records: Array | Draw | StringTable) -> None:
         """Orders records by their numbers, or where they are in memory. At most num_threads + 1
         orders may be left to take."""
         # A ValueError: a thread has found a record that is wrong, which ``take`` will say.

@@ -253,6 +253,14 @@ static void records_by_number_at_the_edges(void) {
             CHECK_EQ(TFW_E_ARGUMENT, tfw_pipeline_fetch(p, NULL, 0, NULL));
             CHECK_EQ(TFW_E_ARGUMENT, tfw_pipeline_give(p, NULL, (size_t)EDGES[i], NULL));
             CHECK_EQ(TFW_E_ARGUMENT, tfw_pipeline_fetch(p, NULL, SIZE_MAX, NULL));
+            FOR_EDGES(k) {
+                const int64_t edge = (int64_t)EDGES[k];
+                const tfw_draw draws[] = {{EDGES[k], 1, edge, EDGES[k], EDGES[k], edge, edge},
+                                          {2, edge, edge, 0, 0, 0, 0}};
+                for (size_t m = 0; m < COUNT(draws) && EDGES[i] == 0; m++) {
+                    CHECK_EQ(TFW_E_ARGUMENT, tfw_pipeline_draw(p, &draws[m], NULL));
+                }
+            }
             CHECK_EQ(TFW_E_ARGUMENT, tfw_pipeline_add(p, &path, 1, NULL));
             CHECK_EQ(EDGES[i] != 0 ? TFW_OK : TFW_E_ARGUMENT,
                      tfw_pipeline_fetch(p, &first, 1, NULL));

@@ -65,6 +65,65 @@ static void damaged_records(void) {
     }
 }
 
+/* Of 805 records: in random order and in that of the files, all and some, and backwards. */
+static void numbers_that_are_drawn(void) {
+    const tfw_draw draws[] = {
+        {.count = 805, .step = 1, .key = 7, .size = 805, .stride = 1},
+        {.count = 200, .first = 3, .step = 4, .key = UINT64_MAX, .size = 805, .stride = 1},
+        {.count = 100, .first = 199, .step = -2, .size = 200, .begin = 804, .stride = -4},
+        {.count = 1, .step = INT64_MIN, .size = 1, .begin = 804, .stride = INT64_MIN},
+        {.count = 805, .step = 1, .begin = 5, .stride = 99},
+        {.count = 9, .first = 804, .step = -100},
+        {.count = 5, .first = 700},
+    };
+    library l = some_files(false);
+    for (size_t i = 0; i < COUNT(draws); i++) {
+        ask_drawn(&l, draws[i]);
+        check_modes(&l);
+    }
+    l.set.files[6].data[file_begin(&l.set.files[6], 300) + 20] ^= 1;
+    fileset_write(&l.set, 6);
+    ask_drawn(&l, draws[0]);
+    check_modes(&l);
+    library_free(&l);
+}
+
+static void numbers_that_cannot_be_drawn(void) {
+    const tfw_draw wrong[] = {
+        {.count = 0, .step = 1},
+        {.count = UINT64_MAX, .step = 0},
+        {.count = (1 << 24) + 1, .step = 0},
+        {.count = 806, .step = 1},
+        {.count = 1, .first = 805},
+        {.count = 1, .first = -1},
+        {.count = 2, .first = 100, .step = -101},
+        {.count = 3, .first = 1, .step = INT64_MAX},
+        {.count = 3, .first = 1, .step = INT64_MIN},
+        {.count = 11, .step = 1, .size = 10, .stride = 1},
+        {.count = 1, .step = 1, .size = 806, .stride = 1},
+        {.count = 1, .step = 1, .size = UINT64_MAX, .stride = 1},
+        {.count = 1, .step = 1, .size = 10, .begin = 796, .stride = 1},
+        {.count = 1, .step = 1, .size = 10, .begin = 8, .stride = -1},
+        {.count = 1, .step = 1, .size = 10, .begin = INT64_MIN, .stride = 1},
+        {.count = 1, .step = 1, .size = 3, .begin = 0, .stride = INT64_MAX},
+    };
+    library l = some_files(false);
+    table t = table_new(false);
+    tfw_chunk *chunk;
+    tfw_pipeline *p = pipeline_over(&l, &t, 2);
+    for (size_t i = 0; i < COUNT(wrong); i++) {
+        CHECK_EQ(TFW_E_ARGUMENT, tfw_pipeline_draw(p, &wrong[i], NULL));
+    }
+    CHECK_EQ(TFW_END, tfw_pipeline_next(p, -1, &chunk, NULL));
+    tfw_pipeline_free(p);
+    l.parses = l.gives = true;
+    p = pipeline_over(&l, &t, 1);
+    CHECK_EQ(TFW_E_ARGUMENT, tfw_pipeline_draw(p, &(tfw_draw){.count = 1}, NULL));
+    tfw_pipeline_free(p);
+    table_free(&t);
+    library_free(&l);
+}
+
 /* Records that lie anywhere in memory. */
 static void given_records(void) {
     for (int sequence = 0; sequence < 2; sequence++) {
@@ -249,7 +308,9 @@ static void no_memory(void) {
         int status = tfw_pipeline_create(&options, &p, NULL);
         for (size_t i = 0; status == TFW_OK && i < 3; i++) {
             tfw_chunk *chunk = NULL;
-            status = tfw_pipeline_fetch(p, l.numbers, 30, NULL);
+            const tfw_draw draw = {.count = 30, .step = 1, .size = 805, .stride = 1};
+            status = i % 2 == 0 ? tfw_pipeline_fetch(p, l.numbers, 30, NULL)
+                                : tfw_pipeline_draw(p, &draw, NULL);
             status = status == TFW_OK ? tfw_pipeline_next(p, -1, &chunk, NULL) : status;
             tfw_chunk_release(chunk);
         }
@@ -342,6 +403,8 @@ int main(void) {
     RUN(any_order_of_any_records);
     RUN(sequences);
     RUN(long_records);
+    RUN(numbers_that_are_drawn);
+    RUN(numbers_that_cannot_be_drawn);
     RUN(given_records);
     RUN(given_to_another_pipeline);
     RUN(damaged_records);

@@ -1,45 +1,14 @@
-"""Records of files by their numbers: as a sequence that is not read yet, and as C reads them."""
+"""Records of files by their numbers, as C reads them."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
 from typing import Any, NamedTuple
 
-import numpy as np
-
-from tfwire._base.aliases import Array
 from tfwire._base.errors import DataLossError
 from tfwire._base.native import ffi
 from tfwire._records.files.urls import ObjectPath
 from tfwire._records.index.local_records import FileAccess
 from tfwire._records.index.random_access import TFRecordFiles
-
-
-class RecordNumbers(Sequence[Any]):
-    """Records of files, as a list of bytes objects, but read when they are needed.
-
-    Args:
-        files: The files.
-        numbers: int64: their numbers, in any order.
-    """
-
-    def __init__(self, files: TFRecordFiles, numbers: Array) -> None:
-        self.files = files
-        self.numbers = numbers
-
-    def __len__(self) -> int:
-        return len(self.numbers)
-
-    def __getitem__(self, index: Any) -> Any:
-        if isinstance(index, slice):
-            return RecordNumbers(self.files, self.numbers[index])
-        return self.files[int(self.numbers[index])]
-
-    def __iter__(self) -> Iterator[Any]:
-        return iter(self.files[self.numbers])
-
-    def __add__(self, other: RecordNumbers) -> RecordNumbers:
-        return RecordNumbers(self.files, np.concatenate([self.numbers, other.numbers]))
 
 
 class IndexedTable(NamedTuple):

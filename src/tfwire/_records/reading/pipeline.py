@@ -72,6 +72,22 @@ class PipelineOptions(NamedTuple):
     held: Any = None
 
 
+class Draw(NamedTuple):
+    """Numbers of records that are computed where the records are fetched: ``tfw_draw``.
+
+    Attributes:
+        places: Those in the random order of a key; the numbers themselves, if there is none.
+        key: Of the order.
+        size: How many numbers that has; 0: there is none.
+        ordered: The numbers of the records that are in random order.
+    """
+
+    places: range
+    key: int = 0
+    size: int = 0
+    ordered: range = range(0)
+
+
 class Stop(NamedTuple):
     """Why a pipeline does not go on by itself. Everything before it was delivered.
 
@@ -172,11 +188,11 @@ class NativePipeline:
             _raise(status, error)
         return self._stop(status)
 
-    def fetch(self, numbers: Array) -> bool:
+    def fetch(self, numbers: Array | Draw) -> bool:
         """Orders records of the indexed files: each order is one chunk, in turn.
 
         Args:
-            numbers: int64, contiguous; counted through all files, in any order.
+            numbers: int64, contiguous; counted through all files, in any order. Or a Draw.
 
         Returns:
             False: there is no space; call ``next`` first.
@@ -185,7 +201,12 @@ class NativePipeline:
             ValueError: There is no such record, or there was a Stop.
             MemoryError: Out of memory.
         """
-        return self._order(lib.tfw_pipeline_fetch, ffi.from_buffer("int64_t[]", numbers))
+        if not isinstance(numbers, Draw):
+            memory = ffi.from_buffer("int64_t[]", numbers)
+            return self._order(lib.tfw_pipeline_fetch, memory, len(memory))
+        places, key, size, ordered = numbers
+        fields = len(places), places.start, places.step, key, size, ordered.start, ordered.step
+        return self._order(lib.tfw_pipeline_draw, ffi.new("tfw_draw *", fields))
 
     def give(self, spans: Array) -> bool:
         """As ``fetch``, with TFW_PIPELINE_GIVEN: orders records in memory.
@@ -194,13 +215,14 @@ class NativePipeline:
             spans: uint64 of shape (n, 2), contiguous: the address and the length of each. Hold
                 their memory until the chunk came.
         """
-        return self._order(lib.tfw_pipeline_give, ffi.from_buffer("tfw_span[]", spans))
+        memory = ffi.from_buffer("tfw_span[]", spans)
+        return self._order(lib.tfw_pipeline_give, memory, len(memory))
 
-    def _order(self, order: Any, records: Any) -> bool:
+    def _order(self, order: Any, *records: Any) -> bool:
         native = self._native
         if native is None:
             raise RuntimeError("the pipeline is closed")
-        status = order(native, records, len(records), self._error)
+        status = order(native, *records, self._error)
         return check(status, self._error) == int(lib.TFW_OK)
 
     def _check(self, status: int) -> int:
