@@ -85,6 +85,7 @@ class ObjectServer:
             "reset", "short", "gone", a status as int, or None.
         ranges: The ranges that were asked for.
         latency: Seconds before every answer.
+        before_answer: Called before every answer to a GET, by the thread that gives it.
         rate: Bytes a second of a connection; None: any.
         ignores_ranges: Whether it answers with the whole object.
         token: What ``Authorization`` must say; None: anything.
@@ -95,6 +96,7 @@ class ObjectServer:
         self.faults = lambda path, begin, end: None
         self.ranges, self.requests = [], Counter()
         self.latency, self.rate, self.ignores_ranges, self.token = 0.0, None, False, None
+        self.before_answer = lambda: None
         self.in_flight = self.most_in_flight = 0
         self.lock = threading.Lock()
         self._server = _Server(("127.0.0.1", 0), _handler(self))
@@ -149,6 +151,7 @@ def _handler(server):
                 server.in_flight += 1
                 server.most_in_flight = max(server.most_in_flight, server.in_flight)
             try:
+                server.before_answer()
                 self._answer("GET")
             finally:
                 with server.lock:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pickle
 import struct
+import threading
 from collections import Counter
 from itertools import pairwise
 
@@ -206,6 +207,34 @@ def test_many_random_records_take_four_requests_more_than_their_ranges(server, t
     assert [b"%07d" % i * 1000 for i in numbers] == found
     assert ranges <= requests(server) <= ranges + 4
     assert 1 < server.most_in_flight <= 32
+
+
+def test_a_thousand_far_records_take_three_round_trips_beside_whole_waves(server, tmp_path):
+    """Each answer waits until as many requests are in flight as may be: the answers of a wave."""
+    server.add("/far", file_of([b"%07d" % i * (FAR // 7) for i in range(1000)]))
+    url = indexed(server, "/far", tmp_path)
+    records = tfw.TFRecordFile(url)
+    assert requests(server) <= 3
+    numbers = np.random.default_rng(1).permutation(1000)
+    waves = Waves([32] * 31 + [8])
+    server.before_answer = waves.wait
+    assert [b"%07d" % i * (FAR // 7) for i in numbers] == records[numbers]
+    assert 32 == waves.ended
+
+
+class Waves:
+    """Lets requests wait until so many are there, wave after wave."""
+
+    def __init__(self, sizes):
+        self._barriers = [threading.Barrier(size, self._end) for size in sizes]
+        self._order = iter([barrier for barrier in self._barriers for _ in range(barrier.parties)])
+        self.ended = 0
+
+    def _end(self):
+        self.ended += 1
+
+    def wait(self):
+        next(self._order).wait(timeout=60)
 
 
 def test_neighbours_share_a_range_and_long_ranges_are_split(server, tmp_path):
