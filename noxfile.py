@@ -137,6 +137,7 @@ def bench(session: Session) -> None:
     session.run(CC, *flags, "benchmarks/core.c", *SOURCES, "-o", "build/core")
     session.run("build/core")
     python = environment(session, "oracle") / "python"
+    session.run(python, *PIP, "fsspec", "aiohttp")
     # A peer, where it has a wheel.
     session.run(python, *PIP, "--only-binary=:all:", "bagz", success_codes=[0, 1])
     session.run(python, "benchmarks/run.py", env=QUIET_TENSORFLOW)

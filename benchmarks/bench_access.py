@@ -161,3 +161,27 @@ def bench_shuffled_epoch(versus, work):
         theirs = partial(peers.shuffled_epoch, w.path, w.spec(peers.TensorFlowIo), 10_000, 256)
         rivals["tf.data"] = (theirs, 10)
     versus("shuffled, batched, parsed epoch", "W1", ours, rivals, w.size / w.count)
+
+
+def bench_resume_on_fewer_hosts(versus, work):
+    """An exact shuffle of four hosts that gave half of an epoch goes on with three: the first batch
+    of each. Without such states, one host reads on to where they were."""
+    w = work["W1"]
+    dataset = tfw.TFRecordDataset(w.path, indexed=True).shuffle(w.count, seed=1).batch(100)
+    hosts = [iter(dataset.shard_source(4, i)) for i in range(4)]
+    for elements in hosts:
+        for _ in range(w.count // 800):
+            next(elements)
+    states = [elements.state_dict() for elements in hosts]
+
+    def ours():
+        rest = dataset.resume(states)
+        return sum(len(next(iter(rest.shard_source(3, i)))) for i in range(3))
+
+    def reading_on():
+        batches = iter(dataset)
+        for _ in range(w.count // 200):
+            next(batches)
+        return sum(len(next(batches)) for _ in range(3))
+
+    versus("resume 4 hosts on 3", "W1", ours, {"reading on": (reading_on, 1)}, w.size / w.count)
