@@ -74,6 +74,10 @@ ptrdiff_t tfwi_windows_pread(int fd, void *out, size_t len, int64_t offset) {
 static int lock_byte(int fd, DWORD operation) {
     HANDLE file = (HANDLE)_get_osfhandle(fd);
     OVERLAPPED at = {.Offset = UINT32_MAX, .OffsetHigh = 0x7ff};
+    if (file == INVALID_HANDLE_VALUE) {
+        errno = EBADF;
+        return -1;
+    }
     BOOL done = operation == LOCK_UN ? UnlockFileEx(file, 0, 1, 0, &at)
                                      : LockFileEx(file, operation, 0, 1, 0, &at);
     errno = done ? 0 : errno_of(GetLastError());

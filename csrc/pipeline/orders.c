@@ -10,7 +10,7 @@ enum { MOST_ORDERED = 1 << 24 };
 
 #define MOST_RECORDS (UINT64_C(1) << 39) /* so that number and row fit into 64 bits */
 
-/* One of the three. */
+/* What is ordered by one call: one of these three. */
 typedef struct ordered {
     const int64_t *numbers;
     const tfw_span *given;
@@ -65,7 +65,8 @@ static bool are_records(const tfw_pipeline *p, const ordered *o) {
     }
     if (d->count != 0) {
         return d->size == 0 ? are_within(d->first, d->step, d->count, total)
-                            : are_within(d->first, d->step, d->count, d->size) &&
+                            : d->size <= MOST_RECORDS &&
+                                  are_within(d->first, d->step, d->count, d->size) &&
                                   are_within(d->begin, d->stride, d->size, total);
     }
     for (size_t i = 0; o->numbers != NULL && i < o->count; i++) {
@@ -73,7 +74,7 @@ static bool are_records(const tfw_pipeline *p, const ordered *o) {
             return false;
         }
     }
-    return o->numbers != NULL || (p->flags & TFW_PIPELINE_GIVEN) != 0;
+    return o->numbers != NULL || (o->given != NULL && (p->flags & TFW_PIPELINE_GIVEN) != 0);
 }
 
 /* With the lock. */

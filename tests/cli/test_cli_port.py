@@ -428,7 +428,12 @@ def test_a_notebook():
     assert (5, 5) == (found["uses"][0]["cell"], found["uses"][0]["line"])
 
 
-@pytest.mark.parametrize("text", ["", "{}", "[1]", '{"cells": [{}]}', '{"cells": 1}', b"\xff"])
+HALF = json.dumps({"cells": [{"cell_type": "code", "source": "x = '\ud800'"}]})
+
+
+@pytest.mark.parametrize(
+    "text", ["", "{}", "[1]", '{"cells": [{}]}', '{"cells": 1}', b"\xff", HALF]
+)
 def test_what_is_no_notebook(text):
     done = port(text, "a.ipynb")
     assert 2 == done.returncode

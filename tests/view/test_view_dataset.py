@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import os
 import random
 import re
@@ -156,6 +157,22 @@ def test_pages_say_that_a_file_vanished(paths):
     site.close()
 
 
+def test_a_file_that_could_not_be_read_for_a_moment_is_read_again(paths, monkeypatch):
+    site = Site([BrowsedFile(str(path)) for path in paths[1:3]])
+    site.check.start = lambda asked=False: None
+    site.dataset.files[0].num_damaged = 3  # it was checked
+    with monkeypatch.context() as patch:
+        patch.setattr(BrowsedFile, "page", refuse)
+        assert "2 files cannot be read" in site.page({})
+        assert "-" not in site.dataset.facts()
+    assert "cannot be read" not in site.page({})
+    site.close()
+
+
+def refuse(*arguments):
+    raise PermissionError(errno.EACCES, "Permission denied")
+
+
 def test_what_is_before_lies_in_the_files_before(paths):
     dataset, place = dataset_of(paths), TablePlace(2)
 
@@ -266,6 +283,31 @@ def test_a_search_stops_and_goes_on(paths, monkeypatch):
     assert [(2, 19), (3, 1)] == keys([before, after])
     assert (None, (1, 1)) == (search.beside(1, 0)[0], *keys([search.beside(1, 0)[1]]))
     assert search.beside(6, 59)[1] is None
+
+
+@pytest.mark.parametrize("compression", ["GZIP", "ZLIB", ""])
+@pytest.mark.parametrize("share", [0.1, 0.9])
+def test_a_search_of_one_file_stops_and_goes_on(tmp_path, monkeypatch, compression, share):
+    """Wherever it was: a place in the content of a compressed file is none in its bytes."""
+    path, count = tmp_path / "x", 20_000
+    tfw.write_records(path, [{"n": i, "name": "abc" * 10} for i in range(count)], compression)
+    search = Search(dataset_of([path]), FeatureName("n"), "")
+    monkeypatch.setattr(_search, "_MOST_FOUND", count + 1)
+    matches = search._matches
+
+    def stopping(record):
+        search._wanted.is_stopped |= search.num_found == int(share * count)
+        return matches(record)
+
+    search._matches = stopping
+    search.start()
+    wait_for(lambda: not search.is_running)
+    assert "stopped after " in search.note()
+    search._matches = matches
+    search.start()
+    search.wait(10**6, 60)
+    assert f"{count:,} records found in all" == search.note()
+    assert [(0, i) for i in range(count)] == keys(search.found(0, count))
 
 
 def test_a_search_has_an_end(paths, monkeypatch):

@@ -90,7 +90,11 @@ def try_lock(fd: int, shared: bool = False) -> None:
         BlockingIOError: Another has the lock.
         OSError: There are no locks here.
     """
-    call(lib.tfw_lock_file, fd, lib.TFW_LOCK_SHARED if shared else 0)
+    os.fstat(fd)  # of no file, the C library of Windows would end the process
+    while True:
+        with contextlib.suppress(InterruptedError):  # a server of files was asked
+            call(lib.tfw_lock_file, fd, lib.TFW_LOCK_SHARED if shared else 0)
+            return
 
 
 def lock(fd: int) -> None:
@@ -104,6 +108,7 @@ def lock(fd: int) -> None:
 def unlock(fd: int) -> None:
     """Releases the lock of a file, if it has one, also if a forked process has the file open."""
     with contextlib.suppress(OSError):
+        os.fstat(fd)
         call(lib.tfw_unlock_file, fd)
 
 

@@ -58,7 +58,7 @@ class SearchedFile(PlainFile[Any]):
     def __init__(self, path: str, compression_type: Any) -> None:
         self.path, self.compression_type = path, compression_type
         self.start = RecordPosition()
-        self.is_done = self.has_failed = False
+        self.is_done = self.has_failed = self.is_plain = False
 
     def __fspath__(self) -> str:
         return self.path
@@ -68,6 +68,7 @@ class SearchedFile(PlainFile[Any]):
         """Takes the next record that was found."""
 
     def add(self, chunk: Chunk) -> None:
+        self.is_plain = True  # a pipeline has read it
         info = chunk.info
         for i in range(info.selected):
             span, place = info.spans[i], chunk.place(i)
@@ -135,8 +136,9 @@ class RecordSearch(FilePass[SearchedFile, SearchedFile]):
 
     def begin(self, item: SearchedFile) -> SearchedFile | None:
         # A pipeline may begin within its first file alone.
-        is_plain = self._options(item).compression in ("", "auto")
-        can_begin = is_plain and (item.start == RecordPosition() or not self._begun)
+        may_be_plain = self._options(item).compression in ("", "auto")
+        is_within = item.start != RecordPosition()
+        can_begin = item.is_plain and not self._begun if is_within else may_be_plain
         status = regular_status(item.path) if can_begin else None
         if status is None:
             return None
@@ -150,7 +152,7 @@ class RecordSearch(FilePass[SearchedFile, SearchedFile]):
         self, item: SearchedFile, check: Check, begun: PlainFile[SearchedFile] | None = None
     ) -> SearchedFile:
         options = self._options(item)
-        if begun is not None and item.start != RecordPosition():
+        if item.is_plain and item.start != RecordPosition():
             options = options._replace(compression="")
         try:
             with BatchReader(

@@ -132,6 +132,7 @@ def _notebook(data: bytes) -> _Source:
     try:
         cells = enumerate(json.loads(data)["cells"], 1)
         sources = [(n, "".join(cell["source"])) for n, cell in cells if cell["cell_type"] == "code"]
+        "".join(source for _, source in sources).encode()  # Python reads no half of a pair
     except (ValueError, KeyError, TypeError) as error:
         raise _Trouble(f": not a notebook of format 4: {printable(str(error))}") from None
     lines, places = [], []

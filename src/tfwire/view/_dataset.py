@@ -200,6 +200,7 @@ class DataSet:
                 return TablePage(self.numbered(found), TablePlace(file, position))
             try:
                 page = self.files[file].page(position, count - len(found), budget)
+                self.files[file].succeed()
             except FAULTS as error:
                 self.files[file].fail(fault_text(error))
                 if len(self.files) == 1:

@@ -171,14 +171,19 @@ class BrowsedFile:
         self._places = [RecordPosition()]
 
     def fail(self, problem: str) -> None:
-        """Notes why it cannot be read; it has no records until it has changed."""
-        self.problem, self.num_records = problem, 0
+        """Notes why it cannot be read; it has no records until it was read."""
+        self.problem, self.num_records, self.num_damaged = problem, 0, 0
 
     def look_again(self) -> None:
         """Notices that the file has changed."""
         stamp = self._find_stamp()
         if stamp != self.stamp:
             self._look(stamp)
+
+    def succeed(self) -> None:
+        """It was read: a fault before was one of the moment."""
+        if self.problem:
+            self._look(self.stamp)
 
     @property
     def _index(self) -> RecordIndex | None:

@@ -111,8 +111,10 @@ class Search:
         return self._thread.is_alive()
 
     def _run(self) -> None:
-        self._search()
-        self._found.set()
+        try:
+            self._search()
+        finally:
+            self._found.set()
 
     def _search(self) -> None:
         left = [file for file in self._files if not file.is_done]

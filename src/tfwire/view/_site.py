@@ -317,9 +317,9 @@ class Site:
 
     def problem_page(self, error: Exception) -> Html:
         """The page for an address that has none, with the reason."""
-        text = str(error.args[0] if isinstance(error, LookupError) else error)
+        text = str(error.args[0] if isinstance(error, LookupError) and error.args else error)
         if isinstance(error, OSError):
-            name = f"{show_path(error.filename)}: " if error.filename else ""
+            name = f"{show_path(error.filename)}: " if isinstance(error.filename, str) else ""
             text = f"{name}the file cannot be read: {fault_text(error)}"
         home = element("p", element("a", "back to the records", rel="up", href="./"))
         return self._document("", join(element("p", shown_text(text), class_="bad"), home))

@@ -253,6 +253,7 @@ static void records_by_number_at_the_edges(void) {
             CHECK_EQ(TFW_E_ARGUMENT, tfw_pipeline_fetch(p, NULL, 0, NULL));
             CHECK_EQ(TFW_E_ARGUMENT, tfw_pipeline_give(p, NULL, (size_t)EDGES[i], NULL));
             CHECK_EQ(TFW_E_ARGUMENT, tfw_pipeline_fetch(p, NULL, SIZE_MAX, NULL));
+            CHECK_EQ(TFW_E_ARGUMENT, tfw_pipeline_fetch(p, NULL, 1, NULL));
             FOR_EDGES(k) {
                 const int64_t edge = (int64_t)EDGES[k];
                 const tfw_draw draws[] = {{EDGES[k], 1, edge, EDGES[k], EDGES[k], edge, edge},

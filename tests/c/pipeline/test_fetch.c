@@ -102,6 +102,7 @@ static void numbers_that_cannot_be_drawn(void) {
         {.count = 11, .step = 1, .size = 10, .stride = 1},
         {.count = 1, .step = 1, .size = 806, .stride = 1},
         {.count = 1, .step = 1, .size = UINT64_MAX, .stride = 1},
+        {.count = 2, .first = INT64_MAX, .step = 1, .size = UINT64_MAX, .stride = 0},
         {.count = 1, .step = 1, .size = 10, .begin = 796, .stride = 1},
         {.count = 1, .step = 1, .size = 10, .begin = 8, .stride = -1},
         {.count = 1, .step = 1, .size = 10, .begin = INT64_MIN, .stride = 1},
