@@ -15,6 +15,8 @@ from tfwire.compat._errors import INSTEAD
 
 pytestmark = [pytest.mark.outside_c, pytest.mark.usefixtures("folder")]
 
+HALF = '{"cells": [{"cell_type": "code", "source": "\\ud800"}]}'
+WRONG = ["", "{}", "[1]", '{"cells": [{}]}', '{"cells": 1}', b"\xff", HALF]
 PROGRAM = """\
 import tensorflow as tf
 from tensorflow.io import TFRecordWriter
@@ -428,12 +430,7 @@ def test_a_notebook():
     assert (5, 5) == (found["uses"][0]["cell"], found["uses"][0]["line"])
 
 
-HALF = json.dumps({"cells": [{"cell_type": "code", "source": "x = '\ud800'"}]})
-
-
-@pytest.mark.parametrize(
-    "text", ["", "{}", "[1]", '{"cells": [{}]}', '{"cells": 1}', b"\xff", HALF]
-)
+@pytest.mark.parametrize("text", WRONG)
 def test_what_is_no_notebook(text):
     done = port(text, "a.ipynb")
     assert 2 == done.returncode
