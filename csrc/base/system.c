@@ -96,7 +96,8 @@ static int lock_byte(int fd, DWORD operation) {
 #include <unistd.h>
 
 #ifdef __wasi__
-#define flock(fd, operation) (errno = ENOSYS, -1)
+enum { LOCK_SH = 1, LOCK_EX = 2, LOCK_NB = 4, LOCK_UN = 8 };
+#define flock(fd, operation) ((void)(fd), (void)(operation), errno = ENOSYS, -1)
 #else
 #include <sys/file.h>
 #endif
