@@ -68,7 +68,7 @@ class ByNumber(Stage):
 
     def draw(self, places: range) -> Array | Draw:
         """The same of places side by side, perhaps to be computed where they are needed."""
-        return self.record_numbers(np.array(places, np.int64))
+        return self.record_numbers(_array_of(places))
 
     def origin(self, epoch: str, place: int) -> list[int]:
         return [self.numbers.start + self.numbers.step * place]
@@ -267,7 +267,7 @@ class RecordNumbers(Sequence[Any]):
         if not isinstance(self.draw, Draw):
             return self.draw
         places, key, size, ordered = self.draw
-        found = np.arange(places.start, places.stop, places.step, dtype=np.int64)
+        found = _array_of(places)
         return ordered.start + ordered.step * permuted(key, size, found) if size else found
 
     def __len__(self) -> int:
@@ -291,6 +291,10 @@ class RecordNumbers(Sequence[Any]):
             if both[: len(self)] == draw.places and both[len(self) :] == more.places:
                 return RecordNumbers(self._files, draw._replace(places=both))
         return RecordNumbers(self._files, np.concatenate([self.numbers, other.numbers]))
+
+
+def _array_of(places: range) -> Array:
+    return np.arange(places.start, places.stop, places.step, dtype=np.int64)
 
 
 def _chosen_of(numbers: range, places: range) -> range:

@@ -28,8 +28,8 @@ _READ_BYTES = 1 << 20
 
 
 class FoundRecord(NamedTuple):
-    """A record that may hold what is wanted: it does, or it is one of a few that are not
-    well-formed, or have a key twice.
+    """A record that may hold what is wanted. All that do hold it are found, and of the others a
+    few that are not well-formed, or have a key twice.
 
     Attributes:
         number, offset: As of a RecordPosition.

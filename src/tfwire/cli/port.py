@@ -99,7 +99,7 @@ def _report(path: str, options: argparse.Namespace) -> int:
         _arguments.print_error("port", f"{shown}{error}")
         return 2
     except RecursionError:
-        _arguments.print_error("port", f"{shown}: expressions are nested too deeply")
+        _arguments.print_error("port", f"{shown}: it is nested too deeply")
         return 2
     if options.json:
         _print_json(path, program, imports, uses, lost)
