@@ -74,6 +74,33 @@ def test_lists_of_records_take_the_memory_of_those_before(tmp_path):
     assert int(output) < 20 * 100
 
 
+BATCHES = """
+import resource, sys
+import tfwire as tfw
+
+features = {"p": tfw.FixedLenSequenceFeature([], tfw.int64, allow_missing=True),
+            "v": tfw.VarLenFeature(tfw.int64)}
+parser = tfw.Parser(features)
+messages = [tfw.encode_example({"p": [1] * (100 + i % 7), "v": [2] * 100}) for i in range(1000)]
+
+def faults():
+    before = resource.getrusage(resource.RUSAGE_SELF).ru_minflt
+    for _ in range(10):
+        batch = parser.parse(messages)
+    return resource.getrusage(resource.RUSAGE_SELF).ru_minflt - before
+
+faults()
+print(faults())
+"""
+
+
+@pytest.mark.unsanitized("its allocator is another")
+@pytest.mark.skipif(platform.libc_ver()[0] != "glibc", reason="about memory that glibc keeps")
+def test_batches_of_messages_take_the_memory_of_those_before():
+    """4 MB a batch, which is 1,000 pages of the system."""
+    assert int(output_of_python("-c", BATCHES)) < 10 * 100
+
+
 PASSES = """
 import itertools, resource, sys
 import tfwire as tfw

@@ -8,7 +8,6 @@ import pytest
 
 import tfwire as tfw
 from helpers.threads import at_once, quick_switches
-from tfwire._parsing.memory_pool import LIMIT, Spare
 
 FEATURES = {
     "x": tfw.FixedLenFeature([1000], tfw.float32),
@@ -16,9 +15,6 @@ FEATURES = {
     "v": tfw.VarLenFeature(tfw.int64),
     "p": tfw.FixedLenSequenceFeature([], tfw.int64, allow_missing=True),
 }
-
-LARGE = (1 << 16,)
-INT64 = np.dtype(np.int64)
 
 
 def address(array):
@@ -41,44 +37,6 @@ def path(tmp_path_factory):
     path = tmp_path_factory.mktemp("recycle") / "large.tfrecord"
     tfw.write_records(path, [record(n) for n in range(200)])
     return path
-
-
-def test_memory_that_nobody_holds_is_used_again():
-    spare = Spare()
-    first = spare.empty(LARGE, INT64)
-    was = address(first)
-    assert (LARGE, INT64, True) == (first.shape, first.dtype, first.flags.writeable)
-    second = spare.empty(LARGE, INT64)
-    assert was != address(second)
-    del first
-    assert was == address(spare.empty((LARGE[0] - 1, 1), INT64))
-
-
-def test_a_view_holds_memory():
-    spare = Spare()
-    array = spare.empty(LARGE, INT64)
-    was, view = address(array), array[5:7]
-    view[:] = 1
-    del array
-    for _ in range(3):
-        other = spare.empty(LARGE, INT64)
-        assert was != address(other)
-        other[:] = 2
-    assert [1, 1] == view.tolist()
-
-
-def test_a_parser_keeps_no_very_large_memory():
-    spare = Spare()
-    array = spare.empty((LIMIT,), np.dtype(np.uint8))
-    assert array.flags.owndata
-    held = [spare.empty((1 << 16,), INT64) for _ in range(19)]
-    assert len(spare._blocks) == 3
-    del held
-
-
-def test_small_memory_is_left_to_the_allocator():
-    array = Spare().empty((3, 2), INT64)
-    assert array.flags.owndata
 
 
 @pytest.mark.parametrize("num_threads", [1, 2])
@@ -124,17 +82,6 @@ def test_batches_that_are_dropped_give_their_memory_to_the_next(path):
         del batch
     # One is being filled while the loop variable still holds the one before; of two batches each.
     assert all(len(addresses) <= 8 for addresses in found.values()), found
-
-
-def test_threads_share_the_memory_of_a_parser():
-    parser = tfw.Parser(FEATURES)
-    one, other = parser._acquire(), parser._acquire()  # as two threads do
-    found = []
-    for session in (one, other, one):
-        session.begin(1000)
-        found.append(address(session.columns[0].arrays[0]))
-        session.columns[0].arrays.clear()
-    assert found == [found[0]] * 3
 
 
 @pytest.mark.parametrize("num_threads", [1, 2])

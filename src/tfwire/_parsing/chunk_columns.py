@@ -63,20 +63,18 @@ def rows_of_chunk(chunk: Chunk, schemas: Sequence[Schema | None]) -> Rows:
 def _columns(chunk: Chunk, is_list: int, schema: Schema) -> list[Column]:
     native = address(chunk.native)
     arrays, offsets = objects.tfw_hold_columns(native, is_list, schema.dtypes)
-    made = zip(arrays, schema.empties, strict=True)
-    columns = [Column(values, empty=empty) for values, empty in made]
+    columns = list(map(Column, arrays))
     for i, *each in offsets:
-        columns[i] = _with_offsets(columns[i], *each)
+        columns[i] = _with_offsets(arrays[i], *each)
     return columns
 
 
 def _with_offsets(
-    column: Column, offsets: Array | None, splits: Array | None, steps: Array | None
+    values: Any, offsets: Array | None, splits: Array | None, steps: Array | None
 ) -> Column:
-    values = column.values
     if offsets is not None:
         values = BytesColumn._trusted(values, offsets, (len(offsets) - 1,))
-    return Column(values, splits, steps, column.empty)
+    return Column(values, splits, steps)
 
 
 def batches_of_chunk(

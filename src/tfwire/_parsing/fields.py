@@ -32,13 +32,11 @@ class Column(NamedTuple):
         values: The values of all rows, of rank 1.
         splits: int64: row i is ``values[splits[i]:splits[i + 1]]``; None if rows are dense.
         steps: int64: record i has the rows ``[steps[i], steps[i + 1])``; only in feature lists.
-        empty: Allocates memory for a copy of the values, as np.empty.
     """
 
     values: Any
     splits: Any = None
     steps: Any = None
-    empty: Callable[..., Array] = np.empty
 
     def between(self, first: int, count: int) -> Column:
         """The rows of count records from the first on, as a column of their own."""
@@ -107,11 +105,6 @@ def with_objects(value: Any) -> Any:
     return value
 
 
-def own(values: Any) -> Any:
-    """A copy of numbers in C's memory; strings are never there."""
-    return values.copy() if isinstance(values, np.ndarray) else values
-
-
 # ---- Features of an Example, or of a context ---------------------------------------------------
 @dataclass(eq=False, repr=False, slots=True)
 class Dense:
@@ -167,11 +160,11 @@ class Padded:
     def batch(self, columns: Sequence[Column], count: int) -> Any:
         column = columns[self.column]
         check_padding_size(self.key, column.values, column.splits, self.default)
-        values = pad_rows(column.values, column.splits, self.default, column.empty)
+        values = pad_rows(column.values, column.splits, self.default)
         return with_shape(values, (count, *self._elements(values, count), *self.shape))
 
     def single(self, columns: Sequence[Column]) -> Any:
-        values = own(columns[self.column].values)
+        values = columns[self.column].values
         return with_shape(values, (*self._elements(values, 1), *self.shape))
 
     def _elements(self, values: Any, count: int) -> tuple[int]:
@@ -245,12 +238,12 @@ class Steps:
         size = math.prod(self.shape)
         splits = column.steps * size
         check_padding_size(self.key, column.values, splits, self.default)
-        values = pad_rows(column.values, splits, self.default, column.empty)
+        values = pad_rows(column.values, splits, self.default)
         return with_shape(values, (count, longest(lengths), *self.shape))
 
     def single(self, columns: Sequence[Column]) -> Any:
         column = columns[self.column]
-        return with_shape(own(column.values), (int(column.steps[1]), *self.shape))
+        return with_shape(column.values, (int(column.steps[1]), *self.shape))
 
     def lengths(self, columns: Sequence[Column]) -> Array:
         """The number of steps of every record, int64."""

@@ -2,21 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from copy import copy
-from functools import partial
 from typing import Any, NamedTuple
 
 import numpy as np
 
 from tfwire._base.aliases import Array, Out
-from tfwire._base.native import SEED, adopt, borrow, check, ffi, lib, new_error
+from tfwire._base.arrays import keep_heap
+from tfwire._base.native import SEED, adopt, check, ffi, lib, new_error
 from tfwire._base.text import quoted
 from tfwire._examples.column_types import BytesColumn
 from tfwire._parsing.failure import raise_failure
 from tfwire._parsing.features import string
 from tfwire._parsing.fields import Column
-from tfwire._parsing.memory_pool import LARGE, Spare
 from tfwire._parsing.spec import KINDS, Plan, Request
 
 
@@ -37,6 +36,7 @@ class Session:
         self.done = ffi.new("size_t *")
         self.span = ffi.new("tfw_span *")
         self.error = new_error()
+        keep_heap()
 
     def begin(self, capacity: int, out: Out | None = None) -> None:
         """Forgets all records and makes room for others.
@@ -83,7 +83,7 @@ class Session:
 
     def take(self, count: int) -> list[list[Column]]:
         """The columns of the count records held, for every part. They belong to the caller from
-        here on, except numbers to be padded, which are valid until the next call."""
+        here on."""
         parts: list[list[Column]] = []
         for part in self.columns:
             taken: list[Column] = []
@@ -92,20 +92,14 @@ class Session:
                 continue
             arrays, part.arrays = part.arrays, {}
             grown = part.finished
-            status = lib.tfw_columns_finish(part.handle, part.lent, grown, self.error)
+            status = lib.tfw_columns_finish(part.handle, part.none_lent, grown, self.error)
             check(status, self.error)
             for i, request in enumerate(part.plan.requests):
                 if i in arrays:
                     array = arrays[i]  # itself, if it has no more entries
                     taken.append(Column(array if len(array) == count else array[:count]))
-                    continue
-                spare, column = part.spares[i], grown[i]
-                if i in part.schema.lent:
-                    borrowed = arrays_over(column, request, borrow, borrow, count)
-                    taken.append(borrowed._replace(empty=spare.empty))
                 else:
-                    adopt_values = partial(spare.adopt, capacity=column.capacity)
-                    taken.append(arrays_over(column, request, adopt_values, adopt, count))
+                    taken.append(_adopted(grown[i], request, count))
         return parts
 
 
@@ -119,42 +113,27 @@ class Columns:
         self.handle = create_columns(schema)
         self.arrays: dict[int, Array] = {}
         self.pointers = ffi.new("void *[]", len(self.plan.requests))
-        self.sizes = ffi.new("size_t[]", len(self.plan.requests))
-        self.lent = ffi.new("uint8_t[]", len(self.plan.requests))
-        for i in schema.lent:
-            self.lent[i] = 1
+        self.none_lent = ffi.new("uint8_t[]", len(self.plan.requests))
         self.finished = ffi.new("tfw_column[]", len(self.plan.requests))
-        self.spares = schema.spares
         self.row_sizes = [r.num_values * r.dtype.dtype.itemsize for r in self.plan.requests]
 
     def prepare(self, capacity: int, out: dict[Any, Array]) -> None:
-        """Finds room for records: in the arrays of out and, for other features, in new arrays or
-        memory that was given back."""
-        arrays, pointers, sizes = self.arrays, self.pointers, self.row_sizes
+        """Finds room for records: in the arrays of out and, for other features, in new arrays."""
+        arrays, pointers = self.arrays, self.pointers
         for i, name, shape, dtype in self.schema.bound:
             if out and name in out:
                 self._set(i, out[name], capacity)
                 continue
-            if capacity * sizes[i] < LARGE:
-                array = np.empty((capacity, *shape), dtype)
-            else:
-                array = self.spares[i].empty((capacity, *shape), dtype)
-            arrays[i], pointers[i] = array, ffi.from_buffer(array)
-        for i in self.schema.grown:
-            self.pointers[i], self.sizes[i] = self.spares[i].grown_block()
+            array = arrays[i] = np.empty((capacity, *shape), dtype)
+            pointers[i] = ffi.from_buffer(array)
 
     def begin(self, capacity: int) -> None:
         """Forgets all records and makes room for others, after ``prepare``."""
-        status = lib.tfw_columns_begin(self.handle, self.pointers, self.sizes, capacity, self.error)
-        self.settle()
-        check(status, self.error)
-
-    def settle(self) -> None:
-        """Takes memory back for which columns had no use."""
-        for i in self.schema.grown:
-            if self.pointers[i]:
-                self.spares[i].give_back(self.pointers[i], self.sizes[i])
-                self.pointers[i] = ffi.NULL
+        none = ffi.NULL  # of grown columns
+        check(
+            lib.tfw_columns_begin(self.handle, self.pointers, none, capacity, self.error),
+            self.error,
+        )
 
     def _set(self, i: int, array: Array, capacity: int) -> None:
         """Has C write a column into an array."""
@@ -165,27 +144,20 @@ class Columns:
         self.arrays[i], self.pointers[i] = array, memory
 
 
-def arrays_over(
-    column: Any,
-    request: Request,
-    array_of_values: Callable[..., Array],
-    array: Callable[..., Array],
-    count: int,
-) -> Column:
-    """A tfw_column of count records as arrays, each made by one of the functions."""
+def _adopted(column: Any, request: Request, count: int) -> Column:
+    """A tfw_column of count records that C has handed over."""
     values: Any
     if column.offsets != ffi.NULL:
-        data = array_of_values(column.values, column.byte_count, np.uint8)
-        offsets = array(column.offsets, column.value_count + 1, np.int64)
+        data = adopt(column.values, column.byte_count, np.uint8)
+        offsets = adopt(column.offsets, column.value_count + 1, np.int64)
         values = BytesColumn._trusted(data, offsets, (column.value_count,))
     else:
-        dtype = request.dtype.as_numpy_dtype
-        values = array_of_values(column.values, column.value_count, dtype)
+        values = adopt(column.values, column.value_count, request.dtype.as_numpy_dtype)
     splits = steps = None
     if column.splits != ffi.NULL:
-        splits = array(column.splits, column.cell_count + 1, np.int64)
+        splits = adopt(column.splits, column.cell_count + 1, np.int64)
     if column.steps != ffi.NULL:
-        steps = array(column.steps, count + 1, np.int64)
+        steps = adopt(column.steps, count + 1, np.int64)
     return Column(values, splits, steps)
 
 
@@ -193,31 +165,17 @@ def arrays_over(
 
 
 class Schema:
-    """The tfw_schema of a plan, which is immutable, and memory for its columns; for any number of
-    threads.
+    """The tfw_schema of a plan, which is immutable; for any number of threads.
 
     Attributes:
         dtypes: Of the values of each column; of strings, of their bytes.
-        empties: Allocates memory for a copy of each column, as np.empty.
     """
 
     def __init__(self, plan: Plan) -> None:
         self.plan = plan
         self.handle = _create_native(plan)
         self.columns_flags: int = lib.TFW_FEATURE_LISTS if plan.lists else 0
-        # Padding copies these: they stay in C's memory, which serves batch after batch.
-        self.lent = {
-            i
-            for i, request in enumerate(plan.requests)
-            if request.dtype != string
-            and (request.layout == lib.TFW_REPEATED or (plan.lists and not request.variable))
-        }
-        self._take_memory()
-        self.grown = [
-            i
-            for i, request in enumerate(plan.requests)
-            if i not in self.lent and (request.dtype == string or request.variable)
-        ]
+        self._for_files: Any = None
         self.bound = [
             Bound(i, request.name, request.shape, request.dtype.dtype)
             for i, request in enumerate(plan.requests)
@@ -226,13 +184,6 @@ class Schema:
         self.dtypes = [
             np.dtype(np.uint8) if request.dtype == string else request.dtype.dtype
             for request in plan.requests
-        ]
-
-    def _take_memory(self) -> None:
-        self._for_files: Any = None
-        self.spares = [Spare() for _ in self.plan.requests]
-        self.empties = [
-            spare.empty if i in self.lent else np.empty for i, spare in enumerate(self.spares)
         ]
 
     def for_files(self) -> Any:
@@ -245,7 +196,7 @@ class Schema:
     def with_own_memory(self) -> Schema:
         """The same schema for another parser: memory is kept as long as the parser."""
         other = copy(self)
-        other._take_memory()
+        other._for_files = None
         return other
 
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -22,14 +21,12 @@ def longest(lengths: Array) -> int:
     return int(lengths.max(initial=0))
 
 
-def pad_rows(
-    values: Any, splits: Array, default: Any, empty: Callable[..., Array] = np.empty
-) -> Any:
+def pad_rows(values: Any, splits: Array, default: Any) -> Any:
     """Rows padded at their ends to the length of the longest, flat. Numbers are always copied."""
     rows, width = len(splits) - 1, longest(np.diff(splits))
     if isinstance(values, BytesColumn):
         return values if len(values) == rows * width else pad_strings(values, splits, default)
-    padded, padding = empty((rows * width,), values.dtype), np.array([default], values.dtype)
+    padded, padding = np.empty(rows * width, values.dtype), np.array([default], values.dtype)
     call(
         lib.tfw_pad,
         ffi.from_buffer(values),
