@@ -50,6 +50,10 @@ ptrdiff_t tfwi_windows_pread(int fd, void *out, size_t len, int64_t offset) {
         errno = EBADF;
         return -1;
     }
+    if (GetFileType(file) == FILE_TYPE_PIPE) { /* which would be read, wherever it is */
+        errno = ESPIPE;
+        return -1;
+    }
     DWORD got = 0, failure = 0;
     BOOL positioned = SetFilePointerEx(file, (LARGE_INTEGER){0}, &before, FILE_CURRENT);
     if (!ReadFile(file, out, len < INT32_MAX ? (DWORD)len : INT32_MAX, &got, &at)) {

@@ -3,6 +3,10 @@
 #include "records.h"
 
 #include <errno.h>
+#ifdef _WIN32
+#include <fcntl.h>
+#define pipe(ends) _pipe(ends, 4096, _O_BINARY)
+#endif
 
 enum { FILE_SIZE = 1000 };
 
@@ -67,9 +71,28 @@ static void a_failure_is_reported(void) {
     close(fd);
 }
 
+static void what_cannot_be_read_at_an_offset_is_refused(void) {
+#ifndef __wasi__ /* which has no pipes */
+    uint8_t out[4];
+    size_t got = 9;
+    tfw_error error;
+    int ends[2];
+    CHECK_EQ(0, pipe(ends));
+    CHECK_EQ(3, write(ends[1], "abc", 3));
+    CHECK_EQ(TFW_E_IO, tfw_read_at(ends[0], out, sizeof out, 0, &got, &error));
+    CHECK(got == 0 && error.os_errno == ESPIPE);
+    CHECK_EQ(3, read(ends[0], out, sizeof out)); /* nothing was taken from it */
+    close(ends[0]);
+    close(ends[1]);
+    CHECK_EQ(TFW_E_IO, tfw_read_at(ends[0], out, sizeof out, 0, &got, &error));
+    CHECK_EQ(EBADF, error.os_errno);
+#endif
+}
+
 int main(void) {
     RUN(every_range_is_read_up_to_the_end);
     RUN(the_position_stays);
     RUN(a_failure_is_reported);
+    RUN(what_cannot_be_read_at_an_offset_is_refused);
     return check_report("read_at");
 }
