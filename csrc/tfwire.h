@@ -620,12 +620,13 @@ TFW_API int tfw_permute(uint64_t key, uint64_t size, int64_t *numbers, size_t co
                         tfw_error *error);
 
 /* Exchanges elements of a buffer for incoming ones, one after the other: element i of others with
- * element slots[i] of held, and likewise the number that belongs to each. An element has 4, 8 or
- * 16 bytes. TFW_E_ARGUMENT: a slot outside of the buffer, another element_size; nothing was
- * exchanged. */
-TFW_API int tfw_exchange(void *held, int64_t *held_numbers, size_t num_held, void *others,
-                         int64_t *other_numbers, size_t element_size, const int64_t *slots,
-                         size_t count, tfw_error *error);
+ * one of held, and likewise the number that belongs to each. Random number first + i of a key says
+ * with which: SplitMix64's, of which the upper 32 bits are a part of the buffer. An element has 4,
+ * 8 or 16 bytes. TFW_E_ARGUMENT: another element_size, no element held, or 2^32 or more; nothing
+ * was exchanged. */
+TFW_API int tfw_exchange(uint64_t key, uint64_t first, void *held, int64_t *held_numbers,
+                         size_t num_held, void *others, int64_t *other_numbers,
+                         size_t element_size, size_t count, tfw_error *error);
 
 /* Copies strings that lie anywhere, their offsets being addresses, one after the other, and makes
  * the spans those of the copies. TFW_NEED_SPACE: they take more than capacity; only the first

@@ -79,38 +79,52 @@ int tfw_permute(uint64_t key, uint64_t size, int64_t *numbers, size_t count, tfw
 
 /* ---- The buffer ----------------------------------------------------------------------------- */
 
+/* Element i of others for the one of held that random number first + i draws. */
+typedef struct exchange {
+    uint64_t key, first, num_held;
+    uint8_t *held, *others;
+    int64_t *held_numbers, *other_numbers;
+    size_t count;
+} exchange;
+
 /* Inlined for each size, so that a copy is a move or two. */
-TFWI_INLINE void exchange(uint8_t *held, int64_t *held_numbers, uint8_t *others,
-                          int64_t *other_numbers, const int64_t *slots, size_t count, size_t size) {
+TFWI_INLINE void exchange_elements(const exchange *x, size_t size) {
     uint8_t element[2 * sizeof(uint64_t)];
-    for (size_t i = 0; i < count; i++) {
-        size_t slot = (size_t)slots[i];
-        int64_t number = held_numbers[slot];
-        memcpy(element, held + slot * size, size);
-        held_numbers[slot] = other_numbers[i];
-        memcpy(held + slot * size, others + i * size, size);
-        other_numbers[i] = number;
-        memcpy(others + i * size, element, size);
+    for (size_t i = 0; i < x->count; i++) {
+        const uint64_t random = mix((x->first + i + 1) * UINT64_C(0x9E3779B97F4A7C15) + x->key);
+        const size_t slot = (size_t)((random >> 32) * x->num_held >> 32);
+        const int64_t number = x->held_numbers[slot];
+        memcpy(element, x->held + slot * size, size);
+        x->held_numbers[slot] = x->other_numbers[i];
+        memcpy(x->held + slot * size, x->others + i * size, size);
+        x->other_numbers[i] = number;
+        memcpy(x->others + i * size, element, size);
     }
 }
 
-int tfw_exchange(void *held, int64_t *held_numbers, size_t num_held, void *others,
-                 int64_t *other_numbers, size_t element_size, const int64_t *slots, size_t count,
+int tfw_exchange(uint64_t key, uint64_t first, void *held, int64_t *held_numbers, size_t num_held,
+                 void *others, int64_t *other_numbers, size_t element_size, size_t count,
                  tfw_error *error) {
-    for (size_t i = 0; i < count; i++) {
-        if (slots[i] < 0 || (uint64_t)slots[i] >= num_held) {
-            return tfwi_fail(error, TFW_E_ARGUMENT, "a slot outside of the buffer");
-        }
+    const exchange x = {.key = key,
+                        .first = first,
+                        .num_held = num_held,
+                        .held = held,
+                        .others = others,
+                        .held_numbers = held_numbers,
+                        .other_numbers = other_numbers,
+                        .count = count};
+    if (count != 0 && (num_held == 0 || num_held > UINT32_MAX)) {
+        return tfwi_fail(error, TFW_E_ARGUMENT, "a buffer without elements, or with 2^32 or more");
     }
     switch (element_size) {
     case 4:
-        exchange(held, held_numbers, others, other_numbers, slots, count, 4);
+        exchange_elements(&x, 4);
         return TFW_OK;
     case 8:
-        exchange(held, held_numbers, others, other_numbers, slots, count, 8);
+        exchange_elements(&x, 8);
         return TFW_OK;
     case 16:
-        exchange(held, held_numbers, others, other_numbers, slots, count, 16);
+        exchange_elements(&x, 16);
         return TFW_OK;
     default:
         return tfwi_fail(error, TFW_E_ARGUMENT, "elements of other than 4, 8 or 16 bytes");

@@ -16,7 +16,9 @@ from helpers.processes.forks import forked
 from helpers.reference import file_of
 from helpers.threads import at_once, quick_switches
 from tfwire import Dataset, TFRecordDataset
+from tfwire._base.native import ffi
 from tfwire._data import packed_records, parsed_ahead
+from tfwire._data.record_sources import Records
 
 SPEC = {
     "n": tfw.FixedLenFeature([], tfw.int64),
@@ -94,6 +96,37 @@ def test_a_pass_goes_on_where_it_was_left(files):
     dataset = TFRecordDataset(files).shuffle(50, seed=1, reshuffle_each_iteration=False)
     dataset = dataset.repeat(2).batch(20).parse_example(SPEC)
     goes_on_everywhere(lambda: dataset, step=5)
+
+
+def test_memory_is_that_of_what_is_used(tmp_path, monkeypatch):
+    """Records stay what they are where they move, and blocks with few of them go."""
+    monkeypatch.setattr(packed_records, "_SLACK", 1000)
+    monkeypatch.setattr(packed_records, "_READ_AT_ONCE", 1 << 12)
+    random_of, path = random.Random(1), tmp_path / "data"
+    records = [b"%d" % i * random_of.choice([0, 1, 9]) for i in range(9000)]
+    tfw.write_records(path, records)
+    stage = Records([path], None, 1, max_record_size=None).with_threads(2)
+    packed = packed_records.PackedRecords(stage, None)
+    table, numbers, given, moves = packed_records.NO_RECORDS, [], 0, 0
+    while piece := packed.take(random_of.randrange(1, 300)):
+        table = np.concatenate([table, piece.table])
+        numbers += range(given, given + len(piece))
+        given += len(piece)
+        kept = sorted(random_of.sample(range(len(table)), min(len(table), 500)))
+        table, numbers = table[kept], [numbers[i] for i in kept]
+        before = table.copy()
+        packed.settle(table)
+        moves += bool((before != table).any())
+        memory = [len(held.memory) for held in packed._blocks]
+        assert packed._size == sum(memory)
+        assert packed._size <= packed._limit + max(memory[-1:], default=0)
+        assert [records[i] for i in numbers] == [
+            bytes(ffi.buffer(ffi.cast("char *", int(at)), int(size))) for at, size in table
+        ]
+    packed.close()
+    assert given == len(records)
+    assert moves > 10
+    assert len(memory) < 30
 
 
 def test_batches_outlive_their_pass(files):

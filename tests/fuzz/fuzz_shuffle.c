@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* tfw_exchange and tfw_gather against plain loops, with slots and room that do not suffice; the
- * orders of tfw_permute, of any size. */
+/* tfw_exchange and tfw_gather against plain loops, with room that does not suffice; the orders of
+ * tfw_permute, of any size. */
 #include "common/fuzz.h"
 
 enum { MAX_HELD = 16, MAX_OTHERS = 32 };
@@ -19,13 +19,12 @@ static void swap(buffer *b, size_t slot, size_t i) {
     b->other_numbers[i] = number;
 }
 
-static bool slots_fit(const int64_t *slots, size_t count, size_t num_held) {
-    for (size_t i = 0; i < count; i++) {
-        if (slots[i] < 0 || (uint64_t)slots[i] >= num_held) {
-            return false;
-        }
-    }
-    return true;
+/* Number i of SplitMix64, as a place in a buffer. */
+static size_t slot_of(uint64_t key, uint64_t i, size_t num_held) {
+    uint64_t z = key + (i + 1) * UINT64_C(0x9e3779b97f4a7c15);
+    z = (z ^ (z >> 30)) * UINT64_C(0xbf58476d1ce4e5b9);
+    z = (z ^ (z >> 27)) * UINT64_C(0x94d049bb133111eb);
+    return (size_t)(((z ^ (z >> 31)) >> 32) * num_held >> 32);
 }
 
 /* The strings of the buffer, each in a block of its own, moved into one. */
@@ -64,11 +63,10 @@ static void permute(uint64_t key, uint64_t size) {
     }
 }
 
-/* how many are held and come; strings by length and byte; slots; room. */
+/* how many are held and come; strings by length and byte; a key and where it begins; room. */
 static void run(input *in) {
     buffer b, expected;
     uint8_t *strings[MAX_HELD + MAX_OTHERS];
-    int64_t slots[MAX_OTHERS];
     memset(&b, 0, sizeof b);
     size_t num_held = input_byte(in) % (MAX_HELD + 1), count = input_byte(in) % (MAX_OTHERS + 1);
     for (size_t i = 0; i < num_held + count; i++) {
@@ -79,18 +77,14 @@ static void run(input *in) {
         *(held ? &b.held[i] : &b.others[i - num_held]) = (tfw_span){(uintptr_t)strings[i], length};
         *(held ? &b.held_numbers[i] : &b.other_numbers[i - num_held]) = (int64_t)i;
     }
-    for (size_t i = 0; i < count; i++) {
-        uint8_t slot = input_byte(in);
-        slots[i] = slot == 255 ? (int64_t)input_number(in, 8) : slot % (MAX_HELD + 1);
-    }
+    const uint64_t key = input_number(in, 8), first = input_number(in, 8);
     expected = b;
-    bool fits = slots_fit(slots, count, num_held);
-    for (size_t i = 0; fits && i < count; i++) {
-        swap(&expected, (size_t)slots[i], i);
+    for (size_t i = 0; num_held != 0 && i < count; i++) {
+        swap(&expected, slot_of(key, first + i, num_held), i);
     }
-    CHECK_EQ(fits ? TFW_OK : TFW_E_ARGUMENT,
-             tfw_exchange(b.held, b.held_numbers, num_held, b.others, b.other_numbers,
-                          sizeof(tfw_span), slots, count, NULL));
+    CHECK_EQ(num_held != 0 || count == 0 ? TFW_OK : TFW_E_ARGUMENT,
+             tfw_exchange(key, first, b.held, b.held_numbers, num_held, b.others, b.other_numbers,
+                          sizeof(tfw_span), count, NULL));
     CHECK(memcmp(&expected, &b, sizeof b) == 0);
     permute((uint64_t)expected.held_numbers[0] * UINT64_C(0x9e3779b97f4a7c15) + num_held,
             (input_number(in, 8) >> (input_byte(in) & 63)) % INT64_MAX);

@@ -65,8 +65,12 @@ class StringTable(Sequence[Any]):
         """The strings of a slice."""
         return StringTable(self.table[index], self._owner)
 
-    def __add__(self, other: StringTable) -> StringTable:
-        return StringTable(np.concatenate([self.table, other.table]), (self._owner, other._owner))
+    @staticmethod
+    def joined(parts: Sequence[StringTable]) -> StringTable:
+        """The strings of all parts, of which there is one at least."""
+        return StringTable(
+            np.concatenate([part.table for part in parts]), [part._owner for part in parts]
+        )
 
     def spans(self, first: int, count: int) -> Spans:
         table = np.ascontiguousarray(self.table[first : first + count])

@@ -6,6 +6,7 @@ import os
 from abc import abstractmethod
 from collections.abc import Iterator, Sequence
 from copy import copy
+from functools import reduce
 from itertools import islice
 from typing import Any
 
@@ -284,7 +285,12 @@ class RecordNumbers(Sequence[Any]):
     def __iter__(self) -> Iterator[Any]:
         return iter(self._files[self.numbers])
 
-    def __add__(self, other: RecordNumbers) -> RecordNumbers:
+    @staticmethod
+    def joined(parts: Sequence[RecordNumbers]) -> RecordNumbers:
+        """The records of all parts, of which there is one at least."""
+        return reduce(RecordNumbers._followed, parts)
+
+    def _followed(self, other: RecordNumbers) -> RecordNumbers:
         draw, more = self.draw, other.draw
         if isinstance(draw, Draw) and isinstance(more, Draw) and draw[1:] == more[1:]:
             both = range(draw.places.start, more.places.stop, draw.places.step)

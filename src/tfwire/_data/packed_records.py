@@ -112,9 +112,24 @@ class PackedRecords(GatheringPieces):
         """
         if self._size <= self._limit:
             return
-        self._size = int(table[:, 1].sum(dtype=np.uint64))
-        self._limit = 2 * self._size + _SLACK
-        self._blocks = [_Held(copy_strings(table, self._size))]
+        self._limit = 2 * int(table[:, 1].sum(dtype=np.uint64)) + _SLACK
+        while self._size > self._limit and len(self._blocks) > 1:
+            self._leave_oldest(table)
+
+    def _leave_oldest(self, table: Array) -> None:
+        """Copies what is used of a third of the blocks to a new one: of the oldest, of which the
+        fewest records are left."""
+        count = (len(self._blocks) + 2) // 3
+        left, self._blocks = self._blocks[:count], self._blocks[count:]  # others hold the old list
+        places, used = table[:, 0].copy(), np.zeros(len(table), np.bool_)
+        for memory, _ in left:
+            begin = np.uint64(address(ffi.from_buffer(memory)))
+            used |= places - begin <= len(memory)  # an empty record may lie at its end
+        some = table[used]
+        size = int(some[:, 1].sum(dtype=np.uint64))
+        self._blocks.insert(-1, _Held(copy_strings(some, size)))  # the last one may be read on
+        table[used] = some
+        self._size += size - sum(len(held.memory) for held in left)
 
     def place(self) -> Any:
         if self._reader is None:

@@ -36,11 +36,10 @@ def generator(key: int) -> np.random.Generator:
     return np.random.Generator(np.random.PCG64(key))
 
 
-def randrange(numbers: Array, size: int) -> Array:
-    """Numbers of ``draws`` as int64 in [0, size), where size is below 2^31."""
-    high = numbers >> np.uint64(32)
-    found: Array = (high * np.uint64(size) >> np.uint64(32)).astype(np.int64)
-    return found
+def random_order(key: int, first: int, count: int) -> Array:
+    """A random order of range(count), by numbers first to first + count of a key's sequence."""
+    order: Array = np.argsort(draws(key, first, count), kind="stable")
+    return order
 
 
 def is_computed(size: int) -> bool:
@@ -56,8 +55,8 @@ def permuted(key: int, size: int, places: Array) -> Array:
     For few elements it would not give all orders equally often: they are sorted by random numbers.
     """
     if not is_computed(size):
-        order: Array = np.argsort(draws(key, 0, size), kind="stable")[places]
-        return order
+        few: Array = random_order(key, 0, size)[places]
+        return few
     numbers: Array = places.astype(np.int64)  # a copy
     memory = ffi.from_buffer("int64_t[]", numbers)
     call(lib.tfw_permute, key, size, memory, len(numbers))

@@ -23,7 +23,7 @@ from tfwire._data.indexed_records import (
     share,
 )
 from tfwire._data.packed_records import NO_RECORDS, PackedRecords
-from tfwire._data.permutations import as_key, draws, randrange
+from tfwire._data.permutations import as_key, random_order
 from tfwire._data.record_sources import Records
 from tfwire._data.resuming.from_buffers import ELEMENTS_PER_DRAW, check_buffer, left_of_streams
 from tfwire._data.resuming.positions import Left
@@ -214,6 +214,7 @@ class _BufferCursor(GatheringPieces):
         self._source_of: tuple[int, dict[str, Any]] = (-1, {})  # its position after as many
         # The number of the next element, a snapshot, and the error for which there is none.
         self._places: deque[tuple[int, Any, Exception | None]] = deque()
+        self._most_places = 0  # before those that no element needs are dropped
         if at is None:
             self._source = self._open(epoch)
         else:
@@ -265,8 +266,8 @@ class _BufferCursor(GatheringPieces):
             return self._rest()
         if not len(incoming.numbers):
             return self._rest()
-        random = self._random(len(incoming.numbers))
-        self._buffer.exchange(incoming, randrange(random, self._buffer.size))
+        self._buffer.exchange(incoming, self._key, self._drawn)
+        self._drawn += len(incoming.numbers)
         return incoming
 
     def _incoming(self, count: int) -> Numbered:
@@ -278,11 +279,9 @@ class _BufferCursor(GatheringPieces):
 
     def _rest(self) -> Numbered:
         """All elements of the buffer in random order."""
-        return self._buffer.empty(np.argsort(self._random(self._buffer.size), kind="stable"))
-
-    def _random(self, count: int) -> Array:
+        count = self._buffer.size
         self._drawn += count
-        return draws(self._key, self._drawn - count, count)
+        return self._buffer.empty(random_order(self._key, self._drawn - count, count))
 
     def _fill(self) -> None:
         """Fills the buffer to its minimum; then adds one element per draw, up to its limit."""
@@ -315,11 +314,15 @@ class _BufferCursor(GatheringPieces):
             return None, error
 
     def _forget_places(self) -> None:
-        """Drops the snapshots that no element needs."""
+        """Drops the snapshots that no element needs, once there are a quarter more than the last
+        time: finding them looks at all elements."""
+        if len(self._places) <= self._most_places:
+            return
         numbers = (self._buffer.held().numbers, self._next.numbers)
         first = min(array.min(initial=self._pulled) for array in numbers)
         while len(self._places) > 1 and self._places[1][0] <= first:
             self._places.popleft()
+        self._most_places = len(self._places) * 5 // 4
 
     def place(self) -> Any:
         self.raise_deferred()
@@ -458,21 +461,22 @@ class Buffer:
         grown[: self.size] = array[: self.size]
         return grown
 
-    def exchange(self, incoming: Numbered, slots: Array) -> None:
-        """Exchanges incoming elements with those in the slots, one after the other: a slot that
-        occurs twice gives the element that it got first."""
+    def exchange(self, incoming: Numbered, key: int, first: int) -> None:
+        """Exchanges incoming elements for random ones, one after the other; random number first of
+        the key says which the first one is."""
         self._numbers = None
         elements, numbers = self._room
         call(
             lib.tfw_exchange,
+            key,
+            first,
             ffi.from_buffer(elements),
             ffi.from_buffer("int64_t[]", numbers),
             self.size,
             ffi.from_buffer(incoming.elements),
             ffi.from_buffer("int64_t[]", incoming.numbers),
             elements.strides[0],
-            ffi.from_buffer("int64_t[]", slots),
-            len(slots),
+            len(incoming.numbers),
         )
 
     def empty(self, order: Array) -> Numbered:

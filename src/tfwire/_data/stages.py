@@ -17,7 +17,7 @@ from typing import Any
 
 from tfwire._base.errors import copied
 from tfwire._data.resuming.positions import ELEMENTS_PER_SKIP, Left
-from tfwire._data.structure import check_shard
+from tfwire._data.structure import check_shard, joined_pieces
 
 UNPLACED = "the position is not known: an error came in the middle of some elements"
 END = "end"  # the position of a cursor that has ended
@@ -314,16 +314,17 @@ class GatheringPieces(Gathering):
 
     def take(self, count: int) -> list[Any]:
         self.begin_to_take()
-        found: list[Any] = []
+        pieces: list[Any] = []  # lists, or all StringTable, or all RecordNumbers
         try:
-            while len(found) < count and (piece := self.piece(count - len(found))) is not None:
-                if piece:  # a list, or a StringTable: see PackedRecords
-                    found = found + piece if found else piece
+            while count > 0 and (piece := self.piece(count)) is not None:
+                if piece:
+                    pieces.append(piece)
+                    count -= len(piece)
         except Exception as error:
-            self.keep(error, not found)
-            if not found:
+            self.keep(error, not pieces)
+            if not pieces:
                 raise
-        return found
+        return joined_pieces(pieces)
 
 
 class Through(Cursor):

@@ -11,6 +11,7 @@ from __future__ import annotations
 import math
 import re
 from collections.abc import Callable, Iterable, Iterator, Sequence
+from itertools import chain
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -434,6 +435,14 @@ def row_text(text: str | None) -> str | None:
     found = description(text)
     row = found and found.row()
     return str(row) if row else None
+
+
+def joined_pieces(pieces: Sequence[Any]) -> list[Any]:
+    """The elements of all pieces: lists, or what joins itself, such as StringTable."""
+    if not pieces or isinstance(pieces[0], list):
+        return pieces[0] if len(pieces) == 1 else [*chain.from_iterable(pieces)]
+    found: list[Any] = pieces[0] if len(pieces) == 1 else type(pieces[0]).joined(pieces)
+    return found
 
 
 def joined_specs(specs: Sequence[Any]) -> Any:

@@ -181,7 +181,7 @@ static void no_messages_are_no_error(void) {
     tfw_survey_free(survey);
     tfw_survey_free(NULL);
     CHECK_EQ(TFW_OK, tfw_pad(NULL, 0, splits, 0, 0, 8, splits, NULL, NULL));
-    CHECK_EQ(TFW_OK, tfw_exchange(NULL, NULL, 0, NULL, NULL, 8, NULL, 0, NULL));
+    CHECK_EQ(TFW_OK, tfw_exchange(0, 0, NULL, NULL, 0, NULL, NULL, 8, 0, NULL));
     CHECK_EQ(TFW_OK, tfw_gather(NULL, 0, NULL, 0, &a));
     CHECK_EQ(TFW_OK, tfw_permute(0, 0, NULL, 0, NULL));
     CHECK_EQ(TFW_OK, tfw_encode(NULL, 0, 0, 0, 0, 0, NULL, 0, NULL, &done, &b, NULL));

@@ -250,14 +250,13 @@ static void slots_at_the_edges(void) {
     int64_t held_numbers[2] = {1, 2}, other_numbers[1] = {3};
     FOR_EDGES(i) {
         const int64_t slot = (int64_t)EDGES[i];
-        CHECK_EQ(slot == 0 || slot == 1 ? TFW_OK : TFW_E_ARGUMENT,
-                 tfw_exchange(held, held_numbers, 2, others, other_numbers, 8, &slot, 1, NULL));
-        const int64_t first = 0;
+        CHECK_EQ(TFW_OK, tfw_exchange(EDGES[i], EDGES[i], held, held_numbers, 2, others,
+                                      other_numbers, 8, 1, NULL));
         const size_t size = size_edge(i);
         CHECK_EQ(size == 4 ? TFW_OK : TFW_E_ARGUMENT,
                  size == 8 || size == 16 ? TFW_E_ARGUMENT
-                                         : tfw_exchange(held, held_numbers, 2, others,
-                                                        other_numbers, size, &first, 1, NULL));
+                                         : tfw_exchange(1, 0, held, held_numbers, 2, others,
+                                                        other_numbers, size, 1, NULL));
         int64_t number = slot;
         CHECK_EQ(slot == 0 ? TFW_OK : TFW_E_ARGUMENT, tfw_permute(EDGES[i], 1, &number, 1, NULL));
         CHECK_EQ(slot, number);
