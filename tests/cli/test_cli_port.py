@@ -107,13 +107,9 @@ def test_json():
     } == found["imports"][1]
     assert 11 == len(found["uses"])
     faults = [use for use in found["uses"] if not use["runs"]]
-    assert {
-        "line": 9,
-        "column": 6,
-        "name": "TFRecordDataset.sparse_batch",
-        "runs": False,
-        "fault": "instead: dataset.ragged_batch, or dataset.padded_batch",
-    } == faults[1]
+    fault = "instead: dataset.ragged_batch, or dataset.padded_batch"
+    place = {"line": 9, "column": 6, "name": "TFRecordDataset.sparse_batch", "runs": False}
+    assert {**place, "fault": fault} == faults[1]
     assert {use["fault"] for use in found["uses"] if use["runs"]} == {None}
 
 
@@ -471,10 +467,7 @@ def test_standard_input():
         ("x = (\n", r":1: not Python 3: '\(' was never closed"),
         ("a = 1\nprint 'x'\n", r":2: not Python 3: Missing parentheses in call to 'print'.*"),
         ("x = 1\0\n", r".*: .*null bytes"),
-        (
-            "(" * 3000 + ")" * 3000,
-            r".*: (not Python 3: )?(too many nested|expressions are nested).*",
-        ),
+        ("(" * 3000 + ")" * 3000, r".*: (not Python 3: )?(too many|expressions are) nested.*"),
         ("x = " + "-" * 100_000 + "1", r".*(nested|recursion|memory).*"),
         ("x = a" + ".b" * 50_000, r".*(nested|recursion|memory).*"),
     ],
@@ -483,6 +476,12 @@ def test_what_cannot_be_read(text, message):
     done = port(text)
     assert (2, "") == (done.returncode, done.stdout)
     assert re.fullmatch(rf"tfwire port: a\.py{message}\n", done.stderr), done.stderr[:300]
+
+
+def test_many_elif_clauses():
+    clauses = "".join(f"elif x == {i}:\n    tf.nn(x)\n" for i in range(500))
+    assert "500 of 500 uses" in port(f"import tensorflow as tf\nif x:\n    y\n{clauses}").stdout
+    assert "has more than" in tfwire_command("port", "/dev/zero").stderr
 
 
 def test_encodings():

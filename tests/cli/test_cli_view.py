@@ -222,6 +222,14 @@ def test_a_page_is_written(photos, tmp_path, capsys):
     assert 3 == out.read_text().count("<section>")
 
 
+@pytest.mark.skipif(not hasattr(os, "mkfifo"), reason="no FIFOs")
+def test_pipes_are_refused(photos, tmp_path, capsys):
+    os.mkfifo(pipe := str(tmp_path / "pipe"))
+    for words in (["view", pipe], ["view", str(photos), pipe], ["bench", pipe]):
+        assert 1 == main(words)
+        assert f"tfwire {words[0]}: {pipe}: not a regular file" in capsys.readouterr().err
+
+
 def test_wrong_usage(photos, tmp_path, capsys):
     out = str(tmp_path / "out.html")
     assert 2 == main(["view", "-"])

@@ -157,6 +157,27 @@ def test_pages_say_that_a_file_vanished(paths):
     site.close()
 
 
+@pytest.mark.skipif(not hasattr(os, "mkfifo"), reason="no FIFOs")
+def test_a_file_that_becomes_a_pipe_is_not_waited_for(paths):
+    """Also the first one, which a check begins with."""
+    site = Site([BrowsedFile(str(path)) for path in paths])
+    for number in (0, 6):
+        paths[number].unlink()
+        os.mkfifo(paths[number])
+    site.check.start()
+    wait_for(lambda: not site.check.is_running)
+    for target in ({}, {"file": "6"}, {"file": "6", "as": "grid"}, {"value": "3"}):
+        assert "2 files cannot be read" in site.page(target), target
+    assert "150 records" in site.dataset.facts()
+    assert "not a regular file" in site.page({"view": "damage"})
+    with pytest.raises(OSError, match="not a regular file"):
+        site.payload({"file": "6", "n": "1"})
+    paths[6].unlink()
+    tfw.write_records(paths[6], [{"n": 1}])
+    assert "1 file cannot be read" in site.page({"file": "6"})
+    site.close()
+
+
 def test_a_file_that_could_not_be_read_for_a_moment_is_read_again(paths, monkeypatch):
     site = Site([BrowsedFile(str(path)) for path in paths[1:3]])
     site.check.start = lambda asked=False: None

@@ -323,3 +323,12 @@ def test_elements_have_names(tmp_path):
     assert 'aria-label="frame of film"' in alone
     assert all('alt="PNG 40 x 30"' in tag for tag in re.findall("<img [^>]*>", rows))
     assert '<link rel="icon" href="data:image/svg+xml,' in rows
+
+
+def test_joined_emoji_and_names_that_are_empty(tmp_path):
+    family = "\U0001f468\u200d\U0001f469\u200d\U0001f467"
+    tfw.write_records(tmp_path / "a", [{"": family, family: "a\u200d\u202e\x1b"}])
+    for page in map(text_of, pages(tmp_path / "a", "", "view=record&n=0", "view=features")):
+        assert '"" ' in page
+        assert 2 <= page.count(family)
+        assert "\u202e" not in page

@@ -10,8 +10,8 @@
 * Inputs for any reader: an ``ObjectSource`` is a file object with a name for errors, a
   ``SectionSource`` one up to an offset.
 * Readers: ``make_options`` checks how to read; ``compression_name`` of an argument,
-  ``either_word`` of two; the policy ``AS_TENSORFLOW`` at damage, and ``check_ends``, which refuses
-  a device whose bytes never end.
+  ``either_word`` of two; the policy ``AS_TENSORFLOW`` at damage, ``check_ends``, which refuses
+  a device whose bytes never end, and ``check_rereadable``, which refuses pipes and devices.
 * ``problems_of_sets`` of shards that are half published.
 * Records as bytes of a file: ``as_record`` of what writers take, ``Packer`` frames, ``FRAME`` is
   the size of a frame; ``chunks`` of many records.
@@ -27,6 +27,7 @@ from tfwire._records.files.byte_sources import (
     ObjectSource as ObjectSource,
     SectionSource as SectionSource,
     check_ends as check_ends,
+    check_rereadable as check_rereadable,
 )
 from tfwire._records.files.compression import (
     compression_name as compression_name,

@@ -4,9 +4,6 @@ from __future__ import annotations
 
 import argparse
 import codecs
-import errno
-import os
-import stat
 import warnings
 from importlib import import_module
 from typing import TYPE_CHECKING, Any, NamedTuple
@@ -307,7 +304,7 @@ def _check_options(options: argparse.Namespace) -> None:
 
 def _check_input(name: str, source: str) -> None:
     """Checks that a file can be read, twice."""
-    from tfwire._interface.files import is_url
+    from tfwire._interface.files import check_rereadable, is_url
     from tfwire._interface.new_files import split_name
 
     if source == "tfrecord" and is_url(name):
@@ -316,8 +313,7 @@ def _check_input(name: str, source: str) -> None:
         raise UsageError("- (standard input) cannot be read twice; give files")
     if FORMATS[source].compressions == _PLAIN_OR_GZIP and split_name(name)[1] == "ZLIB":
         raise ValueError(f"{name}: zlib is read of TFRecord files; compress {source} by gzip")
-    if not stat.S_ISREG(os.stat(name).st_mode):
-        raise OSError(errno.EINVAL, "is not a regular file, which can be read twice", name)
+    check_rereadable(name)
 
 
 # ---- The report ---------------------------------------------------------------------------------

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 import ast
+import contextlib
 import io
 import json
 import os
@@ -22,6 +23,7 @@ if TYPE_CHECKING:
     from tfwire.cli._porting.uses import Import, Use
 
 _PROGRAM_ENDINGS = (".py", ".ipynb")
+_PROGRAM_BYTES = 256 << 20  # of a program; notebooks hold pictures
 # Lines of a notebook that are no Python: %time f(), files = !ls, name?
 _MAGIC = re.compile(r"^([ \t]*)(?:\w+ *= *)?[%!?].*$|^.*\?$", re.MULTILINE)
 
@@ -110,11 +112,10 @@ def _report(path: str, options: argparse.Namespace) -> int:
 
 # ---- Reading -------------------------------------------------------------------------------------
 def _read(path: str) -> _Source:
-    if path == "-":
-        data = sys.stdin.buffer.read()
-    else:
-        with open(path, "rb") as file:
-            data = file.read()
+    with contextlib.nullcontext(sys.stdin.buffer) if path == "-" else open(path, "rb") as file:
+        data = file.read(_PROGRAM_BYTES + 1)
+    if len(data) > _PROGRAM_BYTES:
+        raise _Trouble(f": has more than {_PROGRAM_BYTES:,} bytes")
     if path.endswith(".ipynb"):
         return _notebook(data)
     try:

@@ -14,8 +14,8 @@ from tfwire import FileReport
 from tfwire._interface.damage import verify_inputs
 from tfwire._interface.messages import plural
 from tfwire.view._dataset import FAULTS, DataSet, fault_text
-from tfwire.view._html import Html, element, facts, html_table, join, row_of_cells, shown_text
-from tfwire.view._page import damage_text
+from tfwire.view._html import Html, element, facts, html_table, join, shown_text
+from tfwire.view._page import damage_text, labelled_row, scrolled
 from tfwire.view._records import LONGEST_RECORD, BrowsedFile, Record
 
 _HEADS_OF_DAMAGE = ["file", "between", "at byte", "bytes lost", "records lost", "what is wrong"]
@@ -110,10 +110,16 @@ class Check:
 
     def _verify(self, files: list[BrowsedFile]) -> int:
         """Checks files, up to one that cannot be read; how many."""
-        done = 0
-        for file in files:
-            file.look_again()
-        stamps = [file.stamp for file in files]
+        done, stamps = 0, []
+        try:
+            for file in files:
+                file.look_again()
+                stamps.append(file.stamp)
+        except OSError as error:
+            if not stamps:
+                self._fail(file, error)
+                return 1
+            files = files[: len(stamps)]
         reports = verify_inputs(
             [file.path for file in files],
             files[0].compression_type,
@@ -131,14 +137,16 @@ class Check:
                     done += 1
             except FAULTS as error:
                 if not self._is_stopped:
-                    file = files[done]
-                    self._found[file.number] = FileCheck(stamps[done], [])
-                    file.fail(fault_text(error))
+                    self._fail(files[done], error)
                 done += 1
             except RuntimeError:  # it was closed
                 if not self._is_stopped:
                     raise
         return done
+
+    def _fail(self, file: BrowsedFile, error: Exception) -> None:
+        self._found[file.number] = FileCheck(file.stamp, [])
+        file.fail(fault_text(error))
 
     def _note(self, file: BrowsedFile, stamp: Any, report: FileReport) -> None:
         parts = [file.skipped(region) for region in report.skipped]
@@ -205,13 +213,13 @@ def damage_list(dataset: DataSet, check: Check, link: Callable[[Record], str]) -
         label = file.name if len(dataset.files) == 1 else dataset.labels[file.number]
         if file.problem:
             cells = [shown_text(label, 60), *[""] * 4, shown_text(file.problem, 200)]
-            rows.append(row_of_cells(cells))
+            rows.append(labelled_row(_HEADS_OF_DAMAGE, cells))
         rows += _rows(dataset, label, found, link, _SHOWN_PLACES - len(rows))
     total = sum(max(found.num_damaged, 1) for _, found in damaged)
     said = check.note()
     if not rows:
         return element("p", shown_text(said[:1].upper() + said[1:] + "."))
-    table = element("div", html_table(_HEADS_OF_DAMAGE, rows), class_="scroll")
+    table = scrolled("damage", html_table(_HEADS_OF_DAMAGE, rows), "features")
     more = plural(total - len(rows), "more place") if total > len(rows) else ""
     files = [file for file, found in damaged if found.num_damaged and file.is_local]
     return join(table, facts(more), _commands(files))
@@ -230,7 +238,8 @@ def _rows(
         lost = max(1, round(part.size / found.mean_size)) if found.mean_size else None
         about = "" if lost is None else f"about {lost:,}"
         cells = [shown_text(label, 60), element("a", where, href=link(part)), f"{part.offset:,}"]
-        rows.append(row_of_cells([*cells, f"{part.size:,}", about, damage_text(part)]))
+        cells += [f"{part.size:,}", about, damage_text(part)]
+        rows.append(labelled_row(_HEADS_OF_DAMAGE, cells))
     return rows
 
 

@@ -24,6 +24,7 @@ _VALUES_OF_ROW = 4  # within a cell
 _PREVIEW_BYTES = 24
 _THUMBNAIL = 128  # pixels
 _TINY = 64  # pixels: shown enlarged
+_JOINER = "\u200d"
 _AROUND_PICTURE = 160  # characters of HTML
 
 
@@ -90,13 +91,15 @@ def facts(text: str) -> Html:
 
 
 def shown_text(text: str, longest: int = _TEXT_CHARACTERS) -> Html:
-    """Text, shortened; control and bidirectional characters as Python writes them."""
-    return Html(_escaped(shorten(printable(text[: 4 * longest]), longest)))
+    """Text, shortened; control and bidirectional characters as Python writes them. Joiners are left
+    to the font: families and flags have them."""
+    parts = (printable(part) for part in text[: 4 * longest].split(_JOINER))
+    return Html(_escaped(shorten(_JOINER.join(parts), longest)))
 
 
 def title(name: FeatureName, longest: int) -> Html:
-    """The name of a feature; [] marks a feature list."""
-    return join(shown_text(name.text, longest), "[]" * name.is_list)
+    """The name of a feature, which may be empty; [] marks a feature list."""
+    return join(shown_text(name.text, longest) or '""', "[]" * name.is_list)
 
 
 def number(value: Any) -> str:

@@ -317,7 +317,7 @@ def feature_summary(summary: FeatureSummary, room: Allowance) -> Html:
     """What the records of a sample hold, where the bytes are, and the specification that parses
     them, if one does."""
     titles = ["feature", "kind", "present", "values", "", "bytes"]
-    rows = room.fill(partial(_labelled_row, titles, cells) for cells in summary.rows())
+    rows = room.fill(partial(labelled_row, titles, cells) for cells in summary.rows())
     notes = []
     if summary.num_features > len(rows):
         notes.append(plural(summary.num_features - len(rows), "more feature"))
@@ -330,10 +330,10 @@ def feature_summary(summary: FeatureSummary, room: Allowance) -> Html:
     return element("div", said, element("div", code), class_="side")
 
 
-def _labelled_row(titles: Sequence[str], cells: Sequence[object]) -> Html:
+def labelled_row(titles: Sequence[str], cells: Sequence[object]) -> Html:
     """A row that is read without the titles above it, on a phone."""
     named = zip(titles, cells, strict=True)
-    return element("tr", [element("td", cell, data_label=title or None) for title, cell in named])
+    return element("tr", [element("td", cell, data_label=(cell and t) or None) for t, cell in named])
 
 
 def _code(specification: InferredSchema, room: Allowance) -> Html:

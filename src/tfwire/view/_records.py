@@ -27,7 +27,7 @@ from tfwire import (
 )
 from tfwire._interface.contents import Cut, cut_message, measure
 from tfwire._interface.damage import detected_compression
-from tfwire._interface.files import is_url
+from tfwire._interface.files import check_rereadable, is_url
 from tfwire._interface.messages import show_path
 from tfwire.view._budget import RECORD_LIMITS, Budget
 from tfwire.view._described import Described, described_in
@@ -155,8 +155,8 @@ class BrowsedFile:
 
     def _find_stamp(self) -> tuple[int, int] | None:
         try:
-            status = os.stat(self.path) if self.is_local else None
-        except (OSError, ValueError):  # which reading reports
+            status = check_rereadable(self.path) if self.is_local else None
+        except (FileNotFoundError, ValueError):  # which reading reports
             status = None
         return None if status is None else (status.st_mtime_ns, status.st_size)
 
@@ -175,7 +175,11 @@ class BrowsedFile:
         self.problem, self.num_records, self.num_damaged = problem, 0, 0
 
     def look_again(self) -> None:
-        """Notices that the file has changed."""
+        """Notices that the file has changed.
+
+        Raises:
+            OSError: It is a pipe or a device now, or there is no access to it.
+        """
         stamp = self._find_stamp()
         if stamp != self.stamp:
             self._look(stamp)

@@ -43,7 +43,14 @@ class _SearchedFile(SearchedFile):
     def __init__(self, search: Search, file: BrowsedFile) -> None:
         super().__init__(file.path, file.compression_type)
         self.places: list[RecordPosition] = []
-        self._search = search
+        self._search, self._browsed = search, file
+
+    def look(self) -> None:
+        """Leaves it out if it cannot be read: a pipe would be waited for."""
+        try:
+            self._browsed.look_again()
+        except OSError:
+            self.is_done = self.has_failed = True
 
     def take(self, record: FoundRecord) -> None:
         self._search.take(self.places, record)
@@ -117,6 +124,8 @@ class Search:
             self._found.set()
 
     def _search(self) -> None:
+        for file in self._files:
+            file.look()
         left = [file for file in self._files if not file.is_done]
         search_files(self._wanted, left, os.cpu_count() or 1)
 

@@ -346,6 +346,18 @@ def check_ends(file: Any, path: Any) -> None:
         raise ValueError(f"{name}: expected an input that ends, found a character device")
 
 
+def check_rereadable(path: Path) -> os.stat_result:
+    """The status of a file that is read more than once, which pipes and devices are not.
+
+    Raises:
+        OSError: It is one of them, or there is no such file. A folder's is raised when it is read.
+    """
+    status = os.stat(path)
+    if not stat.S_ISREG(status.st_mode) and not stat.S_ISDIR(status.st_mode):
+        raise OSError(errno.EINVAL, "not a regular file, which can be read more than once", path)
+    return status
+
+
 def open_regular(path: Path, location: str | None = None) -> FileSource | None:
     """Opens a regular file; None: it is something else. Never waits for a pipe.
 

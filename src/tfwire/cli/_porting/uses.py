@@ -301,8 +301,14 @@ class _NameFollower(ast.NodeVisitor):
     visit_AsyncWith = visit_With
 
     def visit_If(self, node: ast.If) -> None:
-        self.visit(node.test)
-        self._branches(node.body, node.orelse)
+        """With its elif clauses, of which there may be more than calls can be nested."""
+        bodies: list[list[ast.stmt]] = []
+        rest: list[ast.stmt] = [node]
+        while len(rest) == 1 and isinstance(rest[0], ast.If):
+            self.visit(rest[0].test)
+            bodies.append(rest[0].body)
+            rest = rest[0].orelse
+        self._branches(*bodies, rest)
 
     def visit_For(self, node: ast.For | ast.AsyncFor | ast.While) -> None:
         """A loop: what it binds is not known at its beginning."""
