@@ -332,3 +332,9 @@ def test_joined_emoji_and_names_that_are_empty(tmp_path):
         assert '"" ' in page
         assert 2 <= page.count(family)
         assert "\u202e" not in page
+    tfw.write_records(tmp_path / "b", [{"": i, "n": i} for i in (2, 1, 3)])
+    plain, rising, found = pages(tmp_path / "b", "", "sort=-", "feature=-&value=3")
+    assert "\u2191" not in plain
+    assert 'sort=-" aria-label="sort this page by &quot;&quot;, rising"' in plain
+    assert ["1", "2", "3"] == re.findall(r'"n">(\d)</span></td><td><span', rising)
+    assert "1 record found" in text_of(found)

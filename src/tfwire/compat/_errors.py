@@ -40,6 +40,7 @@ _USE_FOR = {
     "tf.train.batch(..., dynamic_pad=True), or dataset.padded_batch": "PaddingFIFOQueue "
     "queue.PaddingFIFOQueue",
     "heapq": "queue.PriorityQueue",
+    "urllib.request.urlretrieve(url, path)": "get_file",  # of tf.keras.utils
     "print(x.numpy())": "Print print",
     "nothing; no thread fills it": "Queue.size",
     "nothing; there is no graph": "get_collection add_to_collection GraphKeys Session.graph_def "
@@ -100,7 +101,8 @@ _USE_FOR = {
     "tfwire.tensorboard.scalars(path)": "train.summary_iterator",
     "slices: image[top:bottom, left:right]": "image.central_crop image.crop_to_bounding_box",
     "slices: image[top:top + height, left:left + width], at places of "
-    "numpy.random.default_rng(seed).integers": "random_crop image.random_crop",
+    "numpy.random.default_rng(seed).integers": "random_crop image.random_crop "
+    "image.stateless_random_crop",
     "tf.strings.split": "string_split",
     "the methods of bytes, in a function of dataset.map": "strings.*",
     "tensorboardX, or torch.utils.tensorboard": "summary",
@@ -119,15 +121,17 @@ _USE_FOR = {
     "width]": "image.decode_and_crop_jpeg io.decode_and_crop_jpeg",
     "a box at places of numpy.random.default_rng(seed)": "image.sample_distorted_bounding_box",
     "x + numpy.random.default_rng(seed).uniform(-max_delta, max_delta), of x with floats from 0 "
-    "to 1": "image.random_brightness",
+    "to 1": "image.random_brightness image.stateless_random_brightness",
     "tf.reverse(image, [-2])": "image.flip_left_right",
     "tf.reverse(image, [-3])": "image.flip_up_down",
     "(x - x.mean()) / max(x.std(), x.size ** -0.5), of "
     "x.numpy()": "image.per_image_standardization",
     "tf.reverse(image, [-2]) if rng.random() < 0.5 else image, with "
-    "rng = numpy.random.default_rng(seed)": "image.random_flip_left_right",
+    "rng = numpy.random.default_rng(seed)": "image.random_flip_left_right "
+    "image.stateless_random_flip_left_right",
     "tf.reverse(image, [-3]) if rng.random() < 0.5 else image, with "
-    "rng = numpy.random.default_rng(seed)": "image.random_flip_up_down",
+    "rng = numpy.random.default_rng(seed)": "image.random_flip_up_down "
+    "image.stateless_random_flip_up_down",
     "ragged.to_tensor()": "RaggedTensor.to_sparse",
     "tf.transpose(x)": "Tensor.T",
     "tf.cast(x, dtype)": "Tensor.astype",

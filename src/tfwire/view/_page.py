@@ -137,11 +137,12 @@ class Frame(NamedTuple):
 
     Attributes:
         labels: Of the files; none if there is one file.
-        sort: What leads to the table sorted by a field, which goes into the head of its column.
+        sort: What leads to the table sorted by a field, which goes into the head of its column; it
+            is given the field, and its name for people.
     """
 
     labels: Sequence[str] = ()
-    sort: Callable[[str], Html] = lambda field: NOTHING
+    sort: Callable[[str, str], Html] = lambda field, name: NOTHING
 
 
 _NO_FRAME = Frame()
@@ -157,9 +158,9 @@ def record_table(
     """
     names = _columns(records)
     shown_names = names[:_COLUMNS_OF_PAGE]
-    titles: list[object] = [join("#", frame.sort("row"))]
+    titles: list[object] = [join("#", frame.sort("row", "number"))]
     titles += ["file"] * bool(frame.labels)
-    titles.append(join("bytes", frame.sort("size")))
+    titles.append(join("bytes", frame.sort("size", "bytes")))
     num_first = len(titles)
     titles += [NOTHING] * len(shown_names)
     left_out = len(names) - len(shown_names) + max((r.left_out for r in records), default=0)
@@ -196,7 +197,7 @@ def _columns(records: Sequence[Record]) -> list[FeatureName]:
 
 
 def _sort_by(name: FeatureName, frame: Frame) -> Html:
-    return frame.sort(as_field(name)) if has_field(name) else NOTHING
+    return frame.sort(as_field(name), title(name, 60)) if has_field(name) else NOTHING
 
 
 def _row(
@@ -333,7 +334,7 @@ def feature_summary(summary: FeatureSummary, room: Allowance) -> Html:
 def labelled_row(titles: Sequence[str], cells: Sequence[object]) -> Html:
     """A row that is read without the titles above it, on a phone."""
     named = zip(titles, cells, strict=True)
-    return element("tr", [element("td", cell, data_label=(cell and t) or None) for t, cell in named])
+    return element("tr", [element("td", cell, data_label=cell and name) for name, cell in named])
 
 
 def _code(specification: InferredSchema, room: Allowance) -> Html:
@@ -352,8 +353,10 @@ def has_field(name: FeatureName) -> bool:
 
 
 def as_field(name: FeatureName) -> str:
-    """The name of a feature, which may hold any bytes, as a field of an address."""
-    return name.text.encode("utf-8", "surrogateescape").hex() + "[]" * name.is_list
+    """The name of a feature, which may hold any bytes, as a field of an address; - if it is empty,
+    as an empty field stands for any feature."""
+    text = name.text.encode("utf-8", "surrogateescape").hex() or "-"
+    return text + "[]" * name.is_list
 
 
 def name_of_field(field: str) -> FeatureName:
@@ -362,8 +365,9 @@ def name_of_field(field: str) -> FeatureName:
     Raises:
         ValueError: It has not written this.
     """
-    text = bytes.fromhex(field.removesuffix("[]")).decode("utf-8", "surrogateescape")
-    return FeatureName(text, field.endswith("[]"))
+    text = field.removesuffix("[]")
+    name = b"" if text == "-" else bytes.fromhex(text)
+    return FeatureName(name.decode("utf-8", "surrogateescape"), field.endswith("[]"))
 
 
 def options(names: Sequence[FeatureName], chosen: FeatureName | None, room: Allowance) -> Html:

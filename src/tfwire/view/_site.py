@@ -390,11 +390,11 @@ class Site:
     def _frame(self, order: Order, fields: Fields) -> Frame:
         kept = {k: v for k, v in fields.items() if k not in ("sort", "fall", *_OF_ONCE)}
 
-        def sort(field: str) -> Html:
+        def sort(field: str, name: str) -> Html:
             is_this = order.field == field
             falls = is_this and not order.is_falling
             mark = ("\u2193" if order.is_falling else "\u2191") if is_this else "\u2195"
-            said = f"sort this page, {'falling' if falls else 'rising'}"
+            said = join("sort this page by ", name, ", falling" if falls else ", rising")
             to = link_to(kept, sort=field, **({"fall": 1} if falls else {}))
             return join(" ", element("a", mark, class_="sort", href=to, aria_label=said))
 

@@ -12,7 +12,11 @@ from typing import Any, NamedTuple
 from tfwire import compat
 
 # Names within namespaces that are not there, and those that are replaced alike.
-_REPLACED_AS = {"distribute.cluster_resolver": "tpu", "random.set_seed": "set_random_seed"}
+_REPLACED_AS = {
+    "distribute.cluster_resolver": "tpu",
+    "keras.utils.get_file": "get_file",
+    "random.set_seed": "set_random_seed",
+}
 NO_REPLACEMENT = "no replacement is known; docs/porting.md has what there is"
 
 
