@@ -4,6 +4,9 @@ from __future__ import annotations
 
 import gc
 import os
+import re
+import sys
+from pathlib import Path
 
 import pytest
 from hypothesis import HealthCheck, settings
@@ -33,6 +36,35 @@ def pytest_collection_finish() -> None:
     gc.collect()
     gc.freeze()
     gc.collect()  # counts what is left, on which it depends how often Python collects by itself
+
+
+# ---- Windows ------------------------------------------------------------------------------------
+
+_TESTS = str(Path(__file__).parent)
+_MISSING = re.compile(
+    r"module '(os|signal|socket)' has no attribute|No module named '(fcntl|resource|pty)'"
+)
+
+
+def pytest_runtest_setup(item: pytest.Item) -> None:
+    """What a test says to need of POSIX."""
+    mark = item.get_closest_marker("posix")
+    if mark and sys.platform == "win32":
+        pytest.skip(mark.args[0])
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_runtest_call(item: pytest.Item):
+    """A test that itself calls what Windows does not have, as os.fork, is skipped there. One over
+    a package that does so fails."""
+    try:
+        return (yield)
+    except (AttributeError, ImportError) as error:
+        frames = pytest.ExceptionInfo.from_exception(error).traceback
+        if sys.platform == "win32" and _MISSING.match(str(error)):
+            if str(frames[-1].path).startswith(_TESTS):
+                pytest.skip(f"Windows: {error}")
+        raise
 
 
 @pytest.fixture

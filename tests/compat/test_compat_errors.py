@@ -92,6 +92,7 @@ def test_errors_can_be_pickled():
         assert tf.errors.UNKNOWN <= twin.error_code or cls is tf.errors.CancelledError
 
 
+@pytest.mark.posix("no /dev/full")
 def test_a_full_disk():
     for cls in (tf.errors.ResourceExhaustedError, OSError):
         writer = tf.io.TFRecordWriter("/dev/full")

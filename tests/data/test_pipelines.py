@@ -16,6 +16,7 @@ from helpers.data.empty_passes import MOST, build, draw, is_ordered, model, numb
 from tfwire import Dataset
 
 
+@pytest.mark.posix("it writes files anew that are open")
 def test_random_pipelines_give_what_their_model_says():
     assert pipelines.search("quick", 0, least=100) == 100
 

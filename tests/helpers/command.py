@@ -53,9 +53,10 @@ def tfwire_process(*words, **options):
 def tfwire_command(*words, **options):
     """As tfwire_main, its output as text."""
     done = tfwire_main(*words, **options)
-    return subprocess.CompletedProcess(
-        words, done.returncode, done.stdout.decode(), done.stderr.decode()
+    output, errors = (
+        text.decode().replace(os.linesep, "\n") for text in (done.stdout, done.stderr)
     )
+    return subprocess.CompletedProcess(words, done.returncode, output, errors)
 
 
 def tfwire_main(*words, stdin=b"", cwd=None, encoding="utf-8"):

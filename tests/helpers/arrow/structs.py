@@ -217,5 +217,5 @@ def written(tmp_path, rows, name="data", **options):
 
 def damage(path, number):
     """Flips a bit in the payload of a record."""
-    places = tfw.read_records(path).with_positions()
-    flip_byte(path, next(offset + 12 for _, index, offset, _ in places if index == number))
+    places = list(tfw.read_records(path).with_positions())  # the file is closed
+    flip_byte(path, places[number][2] + 12)

@@ -140,6 +140,7 @@ def edit(rng, lengths):
             rng.shuffle(lengths)
 
 
+@pytest.mark.posix("no extended attributes")
 def test_the_attribute_of_an_index_does_not_hold_for_another(path):
     """What is noted of the file is noted for these bytes of the index."""
     index = RecordIndex.build(path)

@@ -107,7 +107,7 @@ def test_malformed_text_is_refused(plain, tmp_path, text):
 def test_a_file_of_another_time_needs_a_new_index(file):
     RecordIndex.build(file).save()
     status = file.stat()
-    os.utime(file, ns=(status.st_atime_ns, status.st_mtime_ns + 1))
+    os.utime(file, ns=(status.st_atime_ns, status.st_mtime_ns + 100))
     with pytest.raises(tfw.DataLossError, match=r"is stale.*mtime") as caught:
         RecordIndex.load(file)
     assert "index" == caught.value.reason

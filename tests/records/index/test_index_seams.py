@@ -79,7 +79,10 @@ def test_an_index_never_gives_a_record_of_another_number(replaced):
             list(file)
 
 
-@pytest.mark.parametrize("save", [True, False])
+NOTED = pytest.mark.skipif(not hasattr(os, "setxattr"), reason="no extended attributes")
+
+
+@pytest.mark.parametrize("save", [pytest.param(True, marks=NOTED), False])
 def test_an_unchanged_file_is_not_looked_through_again(path, long_ago, monkeypatch, save):
     index = RecordIndex.build(path)
     if save:

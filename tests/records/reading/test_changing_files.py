@@ -17,6 +17,7 @@ from helpers.command import WITH_HELPERS
 SEARCH = "helpers.records.changing"
 
 
+@pytest.mark.posix("its writers are forks")
 @pytest.mark.parametrize(
     ("seed", "seconds"),
     [

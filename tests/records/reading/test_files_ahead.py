@@ -442,6 +442,7 @@ def test_memory_of_parcels_serves_the_next_ones(intact, monkeypatch):
     assert len(made) <= 2 * (2 + 3)
 
 
+@pytest.mark.posix("os.pread is pread_into there, which it counts")
 def test_what_looks_like_headers_costs_no_more_than_other_bytes(tmp_path, monkeypatch):
     """A file of nothing else is left to the reader soon."""
     calls = []

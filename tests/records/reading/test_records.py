@@ -328,6 +328,7 @@ class Pieces:
         return next(self.pieces, b"")
 
 
+@pytest.mark.posix("it forks beside a thread that waits")
 @pytest.mark.parametrize(
     "iterate",
     [

@@ -29,7 +29,7 @@ from helpers.records.replacing import (
     write_set,
 )
 from helpers.users import only_root
-from tfwire._records.reading.publishing_markers import MARKER
+from tfwire._records.reading.publishing_markers import MARKER, Markers
 from tfwire.sharding import recover_shards
 
 # ---- One file -----------------------------------------------------------------------------------
@@ -287,6 +287,13 @@ def test_a_missing_file_of_a_half_published_set_is_explained(half):
         list(tfw.read_records(files_of(half / "p-?-of-2") + [half / "p-0-of-2"]))
 
 
+def test_a_half_published_set_is_found_by_names_with_backslashes(half, monkeypatch):
+    monkeypatch.setattr(os, "sep", "\\")
+    problem = Markers().find_problem(f"{half}\\p-1-of-2")
+    monkeypatch.undo()
+    assert HALF in problem
+
+
 def marker_of_another_folder(path):
     path.write_text(json.dumps([["x", "../p-0-of-2", 1, None]]))
 
@@ -297,7 +304,7 @@ def huge_marker(path):
 
 
 MARKERS = {
-    "a pipe": (os.mkfifo, False),
+    "a pipe": (lambda path: os.mkfifo(path), False),
     "a folder": (os.mkdir, False),
     "a link": (lambda path: path.symlink_to("p-0-of-2"), False),
     "another folder": (marker_of_another_folder, False),

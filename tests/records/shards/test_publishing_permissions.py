@@ -26,6 +26,8 @@ from helpers.records.replacing import (
 from helpers.reference import file_of
 from helpers.users import only_root
 
+pytestmark = pytest.mark.posix("Windows has other permissions")
+
 
 @pytest.fixture
 def umask():

@@ -124,6 +124,7 @@ def test_the_names_that_are_checked_stand_for_all():
         assert checked == (len(names) == 4500), pattern
 
 
+@pytest.mark.posix("its names are longer than Windows takes")
 def test_a_name_that_would_become_too_long_is_refused_before_the_work(tmp_path):
     with pytest.raises(OSError, match="name too long"):
         ShardedWriter(tmp_path / ("x" * 253 + "{shard}"), shard_size=10)
@@ -153,6 +154,7 @@ def test_formats_of_integers(tmp_path, name, expected):
     assert os.path.basename(writer.paths[1]) == expected
 
 
+@pytest.mark.posix("it makes a link")
 def test_the_folder_is_the_one_that_the_system_finds(tmp_path, monkeypatch):
     """Also of "link/..", which is not the current directory."""
     (tmp_path / "here").mkdir()

@@ -322,6 +322,7 @@ def test_a_file_that_cannot_be_opened_leaves_no_others(tmp_path, monkeypatch):
     assert [] == os.listdir(tmp_path)
 
 
+@pytest.mark.posix("it limits descriptors")
 @pytest.mark.parametrize("index", [False, True])
 def test_an_error_for_want_of_descriptors_names_the_files_and_not_the_marker(tmp_path, index):
     """Nor a temporary name. The number of files is known when all but publishing them is done."""
@@ -414,6 +415,7 @@ def test_there_are_no_more_threads_than_files(tmp_path):
     assert filled_in_turn(RECORDS, 200) == contents(writer)
 
 
+@pytest.mark.posix("it sends signals")
 def test_no_call_runs_after_any_number_of_interrupts():
     """C encodes in the calls, from memory that is freed after them."""
     threads, seen, running = ShardThreads(2), [], []

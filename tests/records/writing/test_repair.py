@@ -166,6 +166,7 @@ def test_a_file_without_records_leaves_no_output(tmp_path):
     assert ["in"] == os.listdir(tmp_path)
 
 
+@pytest.mark.posix("it makes a link")
 def test_output_is_never_replaced_by_accident(tmp_path):
     write(tmp_path / "in", RECORDS)
     (tmp_path / "out").write_bytes(b"precious")
@@ -179,7 +180,7 @@ def test_output_is_never_replaced_by_accident(tmp_path):
 
 def test_output_that_cannot_be_written_leaves_no_trace(tmp_path):
     write(tmp_path / "in", RECORDS)
-    with pytest.raises(NotADirectoryError):
+    with pytest.raises((NotADirectoryError, FileNotFoundError)):  # the latter on Windows
         repair_file(tmp_path / "in", tmp_path / "in" / "out")
     with pytest.raises(FileNotFoundError):
         repair_file(tmp_path / "in", tmp_path / "nowhere" / "out")

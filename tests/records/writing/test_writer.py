@@ -272,8 +272,9 @@ def test_targets_that_cannot_be(tmp_path):
         tfw.TFRecordWriter(7)
     with (tmp_path / "text").open("w") as text, pytest.raises(TypeError, match="text mode"):
         tfw.TFRecordWriter(text)
-    with pytest.raises(IsADirectoryError):
-        tfw.TFRecordWriter(tmp_path)
+    for append in (False, True):
+        with pytest.raises(IsADirectoryError):
+            tfw.TFRecordWriter(tmp_path, append=append)
     with pytest.raises(FileNotFoundError) as caught:
         tfw.TFRecordWriter(tmp_path / "no folder" / "file")
     assert str(tmp_path / "no folder" / "file") == str(caught.value.filename)

@@ -6,8 +6,8 @@ import contextlib
 import errno
 import os
 import random
+import sys
 import traceback
-from pathlib import Path
 
 import pytest
 
@@ -45,6 +45,7 @@ def test_atomic_leaves_no_trace_of_what_was_not_completed(path):
     assert [path.name] == os.listdir(path.parent)
 
 
+@pytest.mark.posix("it makes a link")
 def test_atomic_follows_a_symbolic_link(path):
     link = path.with_name("link")
     link.symlink_to(path.name)
@@ -84,7 +85,7 @@ def test_a_file_that_cannot_be_cut_is_reported_and_closed(path, monkeypatch):
     with pytest.raises(OSError, match="broken disk") as caught:
         tfw.TFRecordWriter(path, append=True, repair_tail=True)
     assert str(path) == caught.value.filename
-    with pytest.raises(OSError, match=os.strerror(errno.EBADF)):
+    with pytest.raises(OSError, match=r"Bad file descriptor|Invalid handle|handle is invalid"):
         os.fstat(opened[0])
 
 
@@ -134,7 +135,7 @@ def test_the_nth_write_that_fails_leaves_a_valid_prefix_and_is_reported(path, mo
     assert records[: len(outcome.records)] == outcome.records
 
 
-@pytest.mark.skipif(not Path("/dev/full").exists(), reason="needs /dev/full")
+@pytest.mark.skipif(sys.platform != "linux", reason="needs /dev/full")
 @pytest.mark.parametrize("compression", COMPRESSIONS)
 def test_a_full_device_is_reported(compression):
     with pytest.raises(OSError, match="No space left") as caught:

@@ -192,7 +192,9 @@ def _files_of(folder: str, kinds: Mapping[str, bool]) -> list[str]:
         folder: Its name for the error.
         kinds: Whether what is in it is a folder, by the names.
     """
-    seen = [name for name in kinds if not is_beside(os.path.basename(name.rstrip("/")), "*")]
+    seen = [
+        name for name in kinds if not is_beside(os.path.basename(name.rstrip("/" + os.sep)), "*")
+    ]
     files = sorted(name for name in seen if not kinds[name])
     if not files:
         text = "no file of records is in the folder"

@@ -82,7 +82,8 @@ class Markers:
             return self._find_remote_problem(path) if path.listed else None
         if not is_path(path) or is_url(path):
             return None
-        folder, slash, name = os.fsdecode(path).rpartition("/")  # os.path.split is slow
+        whole = os.fsdecode(path).replace(os.sep, "/")  # os.path.split is slow
+        folder, slash, name = whole.rpartition("/")
         folder += slash
         names = self._names.get(folder)
         if names is None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import errno
 import os
 import stat
 from collections.abc import Iterator
@@ -308,6 +309,8 @@ def _opened(path: Path, flags: int) -> Iterator[tuple[FileSink, int]]:
     except BaseException as error:
         with contextlib.suppress(OSError):
             close_descriptor(fds)
+        if isinstance(error, PermissionError) and os.path.isdir(path):  # Windows
+            raise IsADirectoryError(errno.EISDIR, os.strerror(errno.EISDIR), path) from None
         if isinstance(error, OSError):
             error.filename = os.fspath(path)
         raise
