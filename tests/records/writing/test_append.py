@@ -190,6 +190,7 @@ def test_without_locks_the_size_of_the_file_tells_of_another_writer(path, monkey
     assert [*before, b"from the second"] == list(tfw.read_records(path))
 
 
+@pytest.mark.posix("a file that is open is not replaced")
 def test_a_file_that_is_replaced_while_it_is_checked_is_not_continued(path, monkeypatch):
     tfw.write_records(path, OLD)
     pread = system.pread

@@ -201,7 +201,9 @@ def test_a_file_object_gets_long_records_in_pieces(monkeypatch):
 def test_the_last_record_is_checked_by_reads_that_are_short(path, monkeypatch):
     path.write_bytes(file_of([b"a", b"x" * 100_000]))
     read = system.pread_into
-    monkeypatch.setattr(system, "pread_into", lambda fd, view, at: read(fd, view[:4096], at))
+    monkeypatch.setattr(
+        system, "pread_into", lambda fd, view, at: read(fd, memoryview(view)[:4096], at)
+    )
     with tfw.TFRecordWriter(path, append=True) as writer:
         writer.write(b"b")
     assert [b"a", b"x" * 100_000, b"b"] == list(tfw.read_records(path))
