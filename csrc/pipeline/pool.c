@@ -5,6 +5,18 @@
 
 enum { MOST_IDLE = 192 << 20 }; /* bytes of a pool that no pipeline uses */
 
+/* ---- The lock ------------------------------------------------------------------------------- */
+
+void tfwi_pool_lock(tfwi_pool *pool) {
+    pool->locking++; /* first: where it is 0 at a fork, nobody has the lock */
+    tfwi_mutex_lock(&pool->lock);
+}
+
+void tfwi_pool_unlock(tfwi_pool *pool) {
+    tfwi_mutex_unlock(&pool->lock);
+    pool->locking--;
+}
+
 /* ---- Blocks --------------------------------------------------------------------------------- */
 
 static void free_block(tfwi_block *block) {
@@ -82,30 +94,30 @@ void tfwi_block_clear(tfwi_block *block) {
 }
 
 tfwi_block *tfwi_block_take(tfwi_pool *pool) {
-    tfwi_mutex_lock(&pool->lock);
+    tfwi_pool_lock(pool);
     tfwi_block *block = pool->idle;
     if (block == NULL) {
-        tfwi_mutex_unlock(&pool->lock);
+        tfwi_pool_unlock(pool);
         block = create_block(pool);
         if (block == NULL) {
             return NULL;
         }
-        tfwi_mutex_lock(&pool->lock);
+        tfwi_pool_lock(pool);
         pool->count++;
     } else {
         pool->idle = block->next;
     }
     tfwi_block_take_spares(block);
-    tfwi_mutex_unlock(&pool->lock);
+    tfwi_pool_unlock(pool);
     block->uses = 1;
     tfwi_block_clear(block);
     return block;
 }
 
 void tfwi_block_use(tfwi_block *block) {
-    tfwi_mutex_lock(&block->pool->lock);
+    tfwi_pool_lock(block->pool);
     block->uses++;
-    tfwi_mutex_unlock(&block->pool->lock);
+    tfwi_pool_unlock(block->pool);
 }
 
 bool tfwi_pool_keeps(tfwi_pool *pool, size_t size) {
@@ -123,7 +135,7 @@ void tfwi_block_release(tfwi_block *block) {
         return;
     }
     tfwi_pool *pool = block->pool;
-    tfwi_mutex_lock(&pool->lock);
+    tfwi_pool_lock(pool);
     const bool unused = --block->uses == 0;
     if (unused) {
         tfwi_block_leave_held(block);
@@ -135,7 +147,7 @@ void tfwi_block_release(tfwi_block *block) {
     }
     pool->count -= gone;
     const bool last = gone && pool->closed && pool->count == 0;
-    tfwi_mutex_unlock(&pool->lock);
+    tfwi_pool_unlock(pool);
     if (gone) {
         free_block(block);
     }
@@ -207,6 +219,8 @@ static void free_shares(tfwi_pool *pool) {
 }
 
 void tfwi_pool_free(tfwi_pool *pool) {
+    while (pool->locking != 0) { /* a thread that has just unlocked it */
+    }
     tfwi_mutex_destroy(&pool->lock);
     free_shares(pool);
 }
@@ -219,14 +233,14 @@ static void own_pool(tfwi_pool *pool) {
 }
 
 void tfwi_pool_share(tfwi_pool *pool) {
-    tfwi_mutex_lock(&pool->lock);
+    tfwi_pool_lock(pool);
     pool->is_shared = true;
     own_pool(pool);
-    tfwi_mutex_unlock(&pool->lock);
+    tfwi_pool_unlock(pool);
 }
 
 bool tfwi_pool_is_of_parent(const tfwi_pool *pool) {
-    return tfwi_process() != pool->process && pool->is_shared;
+    return tfwi_process() != pool->process && (pool->is_shared || pool->locking != 0);
 }
 
 /* ---- From one pipeline to the next ---------------------------------------------------------- */
@@ -237,7 +251,7 @@ static void end_pool(tfwi_kept *kept) {
     if (pool->process != tfwi_process()) {
         return;
     }
-    tfwi_mutex_lock(&pool->lock);
+    tfwi_pool_lock(pool);
     tfwi_block *idle = pool->idle;
     pool->closed = true;
     pool->idle = NULL;
@@ -246,7 +260,7 @@ static void end_pool(tfwi_kept *kept) {
     }
     free_spares(pool);
     const bool last = pool->count == 0;
-    tfwi_mutex_unlock(&pool->lock);
+    tfwi_pool_unlock(pool);
     free_block_list(idle);
     if (last) {
         tfwi_pool_free(pool);
@@ -293,17 +307,17 @@ tfwi_pool *tfwi_pool_take(const tfw_schema *const schemas[2], size_t place, unsi
     }
     pool = pool != NULL ? pool : create_pool(schemas, flags);
     if (pool != NULL) {
-        tfwi_mutex_lock(&pool->lock);
+        tfwi_pool_lock(pool);
         pool->most_spares = most_spares;
         pool->is_used = true;
         pool->is_shared = false;
-        tfwi_mutex_unlock(&pool->lock);
+        tfwi_pool_unlock(pool);
     }
     return pool;
 }
 
 void tfwi_pool_leave(tfwi_pool *pool, size_t place) {
-    tfwi_mutex_lock(&pool->lock);
+    tfwi_pool_lock(pool);
     own_pool(pool);
     pool->is_used = false;
     pool->room = MOST_IDLE;
@@ -319,7 +333,7 @@ void tfwi_pool_leave(tfwi_pool *pool, size_t place) {
             pool->count--;
         }
     }
-    tfwi_mutex_unlock(&pool->lock);
+    tfwi_pool_unlock(pool);
     free_block_list(gone);
     tfwi_schema_keep(keeps ? keeper_of(pool->schemas) : NULL, place, &pool->kept);
 }
