@@ -248,8 +248,10 @@ def ctest(session: Session, preset: str, *which: str, cpus: str = "") -> None:
 
 
 WINE = {"WINEDEBUG": "-all", "WINEPREFIX": str(ROOT / "build/wine")}
-# What is run on lesser CPUs: without the tests that try every kernel themselves, or take minutes.
-LESSER = ["--exclude-regex", "^records/test_(correct|large|reader$|resync)"]
+# What is run on lesser CPUs: without the tests that try every kernel themselves, or take minutes,
+# and without those of threads and of Arrow's layouts, which have no kernels.
+_LONG = "^records/test_(correct|large|reader$|resync)"
+LESSER = ["--exclude-regex", f"{_LONG}|^(arrow|pipeline)/"]
 ARM = ["--tests-regex", "^(encode|parse)/|^records/test_(frame|scan|tally)$"]
 ARM += ["--exclude-regex", "^parse/test_(key_order|match)$"]
 
@@ -294,7 +296,7 @@ def coverage(session: Session) -> None:
     shutil.rmtree("build/coverage", ignore_errors=True)
     build_c(session, "coverage")
     ctest(session, "coverage")
-    ctest(session, "coverage", *LESSER, cpus="0")
+    ctest(session, "coverage", "--exclude-regex", _LONG, cpus="0")
     floors = "--floor=95", "--apart=csrc/arrow/=95", *os.environ.get("MISSING", "").split()
     session.run("python", "tests/fuzz/coverage.py", "build/coverage", *floors)
 
@@ -303,7 +305,7 @@ def coverage(session: Session) -> None:
 def check_valgrind(session: Session) -> None:
     """The C tests, and some of Python over the release build. Valgrind emulates no AVX-512."""
     build_c(session, "valgrind")
-    ctest(session, "valgrind", *LESSER)
+    ctest(session, "valgrind", "--exclude-regex", _LONG)
     # Values without a definition are CPython's own (ints of no digits): C is searched for them.
     python = ["valgrind", "--quiet", "--error-exitcode=9", "--undef-value-errors=no"]
     python += ["--leak-check=no", "--suppressions=tests/valgrind.supp", sys.executable]

@@ -71,14 +71,19 @@ static inline blob repeat(blob part, size_t times) {
     return (blob){out, part.len * times};
 }
 
-static inline blob varint(uint64_t value) {
-    uint8_t out[10];
+/* Writes a varint of at most 10 bytes; their number. */
+static inline size_t put_varint(uint8_t *out, uint64_t value) {
     size_t len = 0;
     for (; value > 0x7f; value >>= 7) {
         out[len++] = (uint8_t)(value | 0x80);
     }
     out[len++] = (uint8_t)value;
-    return raw(out, len);
+    return len;
+}
+
+static inline blob varint(uint64_t value) {
+    uint8_t out[10];
+    return raw(out, put_varint(out, value));
 }
 
 /* A varint of exactly len bytes, at most 16. */
@@ -95,7 +100,10 @@ static inline blob tag(uint32_t number, uint32_t type) { return varint(number <<
 
 /* A field that holds a message or a string. */
 static inline blob field(uint32_t number, blob payload) {
-    return JOIN(tag(number, 2), varint(payload.len), payload);
+    uint8_t head[20];
+    size_t len = put_varint(head, number << 3 | 2);
+    len += put_varint(head + len, payload.len);
+    return join((const blob[]){{head, len}, payload}, 2);
 }
 
 static inline blob fixed32(uint32_t bits) {
@@ -113,19 +121,22 @@ static inline blob float_bits(float value) {
 /* ---- Lists: numbers packed ------------------------------------------------------------------ */
 
 static inline blob packed_int64s(const int64_t *values, size_t count) {
-    blob *parts = (blob *)(void *)blob_alloc(count * sizeof *parts);
+    uint8_t *out = blob_alloc(10 * count);
+    size_t len = 0;
     for (size_t i = 0; i < count; i++) {
-        parts[i] = varint((uint64_t)values[i]);
+        len += put_varint(out + len, (uint64_t)values[i]);
     }
-    return join(parts, count);
+    return raw(out, len);
 }
 
 static inline blob packed_floats(const float *values, size_t count) {
-    blob *parts = (blob *)(void *)blob_alloc(count * sizeof *parts);
+    uint8_t *out = blob_alloc(4 * count);
     for (size_t i = 0; i < count; i++) {
-        parts[i] = float_bits(values[i]);
+        uint32_t bits;
+        memcpy(&bits, &values[i], sizeof bits);
+        tfwi_store32(out + 4 * i, bits);
     }
-    return join(parts, count);
+    return (blob){out, 4 * count};
 }
 
 #define COUNT(array) (sizeof(array) / sizeof((array)[0]))

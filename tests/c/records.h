@@ -20,13 +20,18 @@ ssize_t tfwi_windows_pread(int fd, void *out, size_t len, off_t offset);
 /* A file under construction. */
 typedef struct file {
     uint8_t *data;
-    size_t len;
+    size_t len, capacity;
     size_t ends[LOG_MAX]; /* of the records */
     size_t count;
 } file;
 
+/* Large files grow by doubling. The memory of others is exact, for ASan to watch their ends. */
 static inline void file_append(file *f, const void *bytes, size_t len) {
-    f->data = realloc(f->data, f->len + len + 1);
+    const size_t needed = f->len + len + 1;
+    if (needed > f->capacity) {
+        f->capacity = needed < 1 << 16 ? needed : 2 * needed;
+        f->data = realloc(f->data, f->capacity);
+    }
     if (len != 0) {
         memcpy(f->data + f->len, bytes, len);
     }

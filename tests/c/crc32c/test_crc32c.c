@@ -9,7 +9,7 @@
 #ifdef TFW_TEST_QUICK /* for emulated CPUs */
 enum { ALIGNMENT_STEP = 5, CUT_STEP = 7, LONG_LEN = 200 << 10 };
 #else
-enum { ALIGNMENT_STEP = 1, CUT_STEP = 1, LONG_LEN = 3 << 20 };
+enum { ALIGNMENT_STEP = 1, CUT_STEP = 3, LONG_LEN = 3 << 20 };
 #endif
 enum { SHORT_LEN = 1100, CUT_LEN = 2048 };
 
@@ -64,7 +64,7 @@ static void check_lengths_and_alignments(const tfwi_crc32c_kernel *kernel) {
 }
 
 /* Bytes [i, j), continued from the checksum of [0, i), give the checksum of [0, j): with that, any
- * two cuts anywhere. */
+ * two cuts anywhere. Steps are odd, so that every alignment comes. */
 static void check_slices(const tfwi_crc32c_kernel *kernel) {
     static uint8_t buffer[CUT_LEN];
     static uint32_t prefixes[CUT_LEN + 1];
@@ -109,7 +109,7 @@ static void check_long_data(const tfwi_crc32c_kernel *kernel) {
     for (size_t i = 0; i < LONG_LEN; i++) {
         prefixes[i + 1] = reference(prefixes[i], data + i, 1);
     }
-    for (size_t cut = 0; cut < 300; cut++) {
+    for (size_t cut = 0; cut < 100; cut++) {
         size_t begin = cut % 67, end = LONG_LEN - cut * cut;
         CHECK(same(kernel, prefixes[end], prefixes[begin], data + begin, end - begin));
     }

@@ -6,7 +6,7 @@
 #ifdef TFW_TEST_QUICK
 enum { MOST_THREADS = 3, SEEDS = 4 };
 #else
-enum { MOST_THREADS = 16, SEEDS = 12 };
+enum { MOST_THREADS = 16, SEEDS = 6 };
 #endif
 
 /* Who reads a file record by record, and pushes them. */
