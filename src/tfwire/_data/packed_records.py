@@ -113,12 +113,13 @@ class PackedRecords(GatheringPieces):
         if self._size <= self._limit:
             return
         self._limit = 2 * int(table[:, 1].sum(dtype=np.uint64)) + _SLACK
-        while self._size > self._limit and len(self._blocks) > 1:
-            self._leave_oldest(table)
+        left = len(self._blocks) - 1  # the last one may be read on
+        while self._size > self._limit and left > 0:
+            left -= self._leave_oldest(table)
 
-    def _leave_oldest(self, table: Array) -> None:
+    def _leave_oldest(self, table: Array) -> int:
         """Copies what is used of a third of the blocks to a new one: of the oldest, of which the
-        fewest records are left."""
+        fewest records are left. Returns how many they are."""
         count = (len(self._blocks) + 2) // 3
         left, self._blocks = self._blocks[:count], self._blocks[count:]  # others hold the old list
         places, used = table[:, 0].copy(), np.zeros(len(table), np.bool_)
@@ -127,9 +128,10 @@ class PackedRecords(GatheringPieces):
             used |= places - begin <= len(memory)  # an empty record may lie at its end
         some = table[used]
         size = int(some[:, 1].sum(dtype=np.uint64))
-        self._blocks.insert(-1, _Held(copy_strings(some, size)))  # the last one may be read on
+        self._blocks.insert(-1, _Held(copy_strings(some, size)))
         table[used] = some
         self._size += size - sum(len(held.memory) for held in left)
+        return count
 
     def place(self) -> Any:
         if self._reader is None:
