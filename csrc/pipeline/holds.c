@@ -111,9 +111,9 @@ int tfw_chunk_hold(tfw_chunk *chunk, bool is_list, size_t feature, tfw_column *o
     if (tfwi_pool_is_of_parent(pool)) {
         return tfwi_fail(error, TFW_E_UNSUPPORTED, "the pipeline is of the parent process");
     }
-    tfwi_pool_lock(pool);
+    tfwi_mutex_lock(&pool->lock);
     *out_hold = hold_column(block, is_list, feature);
-    tfwi_pool_unlock(pool);
+    tfwi_mutex_unlock(&pool->lock);
     return *out_hold != NULL ? TFW_OK : tfwi_fail(error, TFW_E_MEMORY, "out of memory");
 }
 
@@ -122,7 +122,7 @@ void tfw_hold_release(tfw_hold *hold) {
         return;
     }
     tfwi_pool *pool = hold->pool;
-    tfwi_pool_lock(pool);
+    tfwi_mutex_lock(&pool->lock);
     const bool unused = --hold->holders == 0;
     const bool was_left = unused && hold->block == NULL;
     if (unused && !was_left) {
@@ -131,7 +131,7 @@ void tfw_hold_release(tfw_hold *hold) {
     pool->count -= was_left;
     const bool gone = was_left && !keep_spare(pool, hold);
     const bool last = pool->closed && pool->count == 0;
-    tfwi_pool_unlock(pool);
+    tfwi_mutex_unlock(&pool->lock);
     if (gone) {
         free_hold(hold);
     }

@@ -5,18 +5,6 @@
 
 enum { MOST_IDLE = 192 << 20 }; /* bytes of a pool that no pipeline uses */
 
-/* ---- The lock ------------------------------------------------------------------------------- */
-
-void tfwi_pool_lock(tfwi_pool *pool) {
-    pool->locking++; /* first: where it is 0 at a fork, nobody has the lock */
-    tfwi_mutex_lock(&pool->lock);
-}
-
-void tfwi_pool_unlock(tfwi_pool *pool) {
-    tfwi_mutex_unlock(&pool->lock);
-    pool->locking--;
-}
-
 /* ---- Blocks --------------------------------------------------------------------------------- */
 
 static void free_block(tfwi_block *block) {
@@ -94,30 +82,30 @@ void tfwi_block_clear(tfwi_block *block) {
 }
 
 tfwi_block *tfwi_block_take(tfwi_pool *pool) {
-    tfwi_pool_lock(pool);
+    tfwi_mutex_lock(&pool->lock);
     tfwi_block *block = pool->idle;
     if (block == NULL) {
-        tfwi_pool_unlock(pool);
+        tfwi_mutex_unlock(&pool->lock);
         block = create_block(pool);
         if (block == NULL) {
             return NULL;
         }
-        tfwi_pool_lock(pool);
+        tfwi_mutex_lock(&pool->lock);
         pool->count++;
     } else {
         pool->idle = block->next;
     }
     tfwi_block_take_spares(block);
-    tfwi_pool_unlock(pool);
+    tfwi_mutex_unlock(&pool->lock);
     block->uses = 1;
     tfwi_block_clear(block);
     return block;
 }
 
 void tfwi_block_use(tfwi_block *block) {
-    tfwi_pool_lock(block->pool);
+    tfwi_mutex_lock(&block->pool->lock);
     block->uses++;
-    tfwi_pool_unlock(block->pool);
+    tfwi_mutex_unlock(&block->pool->lock);
 }
 
 bool tfwi_pool_keeps(tfwi_pool *pool, size_t size) {
@@ -135,7 +123,7 @@ void tfwi_block_release(tfwi_block *block) {
         return;
     }
     tfwi_pool *pool = block->pool;
-    tfwi_pool_lock(pool);
+    tfwi_mutex_lock(&pool->lock);
     const bool unused = --block->uses == 0;
     if (unused) {
         tfwi_block_leave_held(block);
@@ -147,7 +135,7 @@ void tfwi_block_release(tfwi_block *block) {
     }
     pool->count -= gone;
     const bool last = gone && pool->closed && pool->count == 0;
-    tfwi_pool_unlock(pool);
+    tfwi_mutex_unlock(&pool->lock);
     if (gone) {
         free_block(block);
     }
@@ -219,8 +207,6 @@ static void free_shares(tfwi_pool *pool) {
 }
 
 void tfwi_pool_free(tfwi_pool *pool) {
-    while (pool->locking != 0) { /* a thread that has just unlocked it */
-    }
     tfwi_mutex_destroy(&pool->lock);
     free_shares(pool);
 }
@@ -233,14 +219,14 @@ static void own_pool(tfwi_pool *pool) {
 }
 
 void tfwi_pool_share(tfwi_pool *pool) {
-    tfwi_pool_lock(pool);
+    tfwi_mutex_lock(&pool->lock);
     pool->is_shared = true;
     own_pool(pool);
-    tfwi_pool_unlock(pool);
+    tfwi_mutex_unlock(&pool->lock);
 }
 
 bool tfwi_pool_is_of_parent(const tfwi_pool *pool) {
-    return tfwi_process() != pool->process && (pool->is_shared || pool->locking != 0);
+    return tfwi_process() != pool->process && pool->is_shared;
 }
 
 /* ---- From one pipeline to the next ---------------------------------------------------------- */
@@ -251,7 +237,7 @@ static void end_pool(tfwi_kept *kept) {
     if (pool->process != tfwi_process()) {
         return;
     }
-    tfwi_pool_lock(pool);
+    tfwi_mutex_lock(&pool->lock);
     tfwi_block *idle = pool->idle;
     pool->closed = true;
     pool->idle = NULL;
@@ -260,7 +246,7 @@ static void end_pool(tfwi_kept *kept) {
     }
     free_spares(pool);
     const bool last = pool->count == 0;
-    tfwi_pool_unlock(pool);
+    tfwi_mutex_unlock(&pool->lock);
     free_block_list(idle);
     if (last) {
         tfwi_pool_free(pool);
@@ -307,17 +293,17 @@ tfwi_pool *tfwi_pool_take(const tfw_schema *const schemas[2], size_t place, unsi
     }
     pool = pool != NULL ? pool : create_pool(schemas, flags);
     if (pool != NULL) {
-        tfwi_pool_lock(pool);
+        tfwi_mutex_lock(&pool->lock);
         pool->most_spares = most_spares;
         pool->is_used = true;
         pool->is_shared = false;
-        tfwi_pool_unlock(pool);
+        tfwi_mutex_unlock(&pool->lock);
     }
     return pool;
 }
 
 void tfwi_pool_leave(tfwi_pool *pool, size_t place) {
-    tfwi_pool_lock(pool);
+    tfwi_mutex_lock(&pool->lock);
     own_pool(pool);
     pool->is_used = false;
     pool->room = MOST_IDLE;
@@ -333,7 +319,7 @@ void tfwi_pool_leave(tfwi_pool *pool, size_t place) {
             pool->count--;
         }
     }
-    tfwi_pool_unlock(pool);
+    tfwi_mutex_unlock(&pool->lock);
     free_block_list(gone);
     tfwi_schema_keep(keeps ? keeper_of(pool->schemas) : NULL, place, &pool->kept);
 }

@@ -8,8 +8,6 @@
 #include "pipeline/read_columns.h"
 #include "tfwire_pipeline.h"
 
-#include <stdatomic.h>
-
 /* Rows of a block that come from one file, without gaps. */
 typedef struct tfwi_run {
     uint64_t row;    /* the first one */
@@ -70,7 +68,6 @@ typedef struct tfwi_pool {
     unsigned flags;    /* of the columns */
     uint64_t process;  /* that owns it */
     bool is_shared;    /* with threads, which a forked child does not have */
-    atomic_uint locking; /* threads that have the lock, or are about to */
     size_t count;      /* of blocks, idle or not, and of columns that blocks have left to holders */
     bool closed;       /* nobody takes idle blocks any more */
     bool is_used;      /* by a pipeline */
@@ -91,9 +88,6 @@ void tfwi_pool_leave(tfwi_pool *pool, size_t place);
 
 /* Whether it keeps so many bytes more that nobody uses, which count then. With the lock. */
 bool tfwi_pool_keeps(tfwi_pool *pool, size_t size);
-
-void tfwi_pool_lock(tfwi_pool *pool);
-void tfwi_pool_unlock(tfwi_pool *pool);
 
 /* Before threads start, which only this process has. */
 void tfwi_pool_share(tfwi_pool *pool);

@@ -15,6 +15,7 @@ import pytest
 import tfwire as tfw
 from helpers.arguments.lying import Array, Dict, Table, lie, seed
 from helpers.search import search
+from tfwire._parsing import base_parser as parser_module
 
 FEATURES = {
     "a": tfw.FixedLenFeature([2], tfw.int64, [0, 0]),
@@ -186,6 +187,14 @@ def test_a_list_of_messages_that_lies_about_its_length(length):
             continue
         assert expected[:length] == found[: len(expected[:length])]
         assert len(found) <= len(expected)
+
+
+def test_slices_that_hold_another_number_of_messages_are_refused(monkeypatch):
+    """As they would where a list is changed by another thread after it was counted."""
+    honest = parser_module.message_slices
+    monkeypatch.setattr(parser_module, "message_slices", lambda some: (3, honest(some)[1]))
+    with pytest.raises(ValueError, match="3 messages at first, then 2"):
+        tfw.parse_example([MESSAGE] * 2, FIXED)
 
 
 # ---- Sizes -----------------------------------------------------------------------------------

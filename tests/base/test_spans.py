@@ -1,4 +1,4 @@
-"""Lists of byte strings become a table of where they are, by whichever path."""
+"""Lists of byte strings become one buffer with spans, by whichever path."""
 
 import array
 import gc
@@ -9,8 +9,8 @@ import numpy as np
 import pytest
 
 import tfwire as tfw
-from tfwire._base.native import ffi
-from tfwire._base.strings import as_message, message_table
+from tfwire._base.native import ffi, lib
+from tfwire._base.strings import as_message, message_slices
 
 pytestmark = pytest.mark.short_strings
 
@@ -19,9 +19,14 @@ MESSAGES = [b"", b"one", b"two\0", b"\0\xff", b"x" * 300]
 
 def read(serialized):
     """The strings that C would see."""
-    table = message_table(serialized)
-    gc.collect()
-    return [table.string(i) for i in range(len(table))]
+    count, slices = message_slices(serialized)
+    strings = []
+    for spans in slices:
+        assert len(strings) == spans.first
+        assert spans.data_len == len(ffi.buffer(spans.data, spans.data_len))
+        strings += [spans.message(i)[:] for i in range(spans.num_spans)]
+    assert count == len(strings)
+    return strings
 
 
 @pytest.mark.parametrize(
@@ -67,9 +72,11 @@ def test_long_messages_are_joined():
 
 
 @pytest.mark.parametrize("sizes", [[300] * 5000, [0] * 9000, [5000] * 400, [300_000] * 3])
-def test_many_bytes(sizes):
+def test_many_bytes_come_in_slices(sizes):
     messages = [bytes([i % 256]) * size for i, size in enumerate(sizes)]
     assert messages == read(messages)
+    slices = len(list(message_slices(messages)[1]))
+    assert slices == -(-len(sizes) // 4096)
 
 
 def test_a_view_of_wider_items_counts_bytes():
@@ -84,23 +91,29 @@ def test_a_strided_view_is_copied():
 
 
 def test_bytes_objects_are_read_where_they_are():
+    (spans,) = message_slices(MESSAGES)[1]
+    assert spans.flags == lib.TFW_ADDRESSES
     begins = [ffi.cast("uintptr_t", ffi.from_buffer(message)) for message in MESSAGES]
-    assert list(map(int, begins)) == message_table(MESSAGES).table[:, 0].tolist()
+    assert list(map(int, begins)) == [spans.spans[i].offset for i in range(len(MESSAGES))]
 
 
-def test_messages_live_as_long_as_their_table():
-    assert [b"A" * 100, b"B" * 100, b"C" * 100] == read(bytes([65 + i]) * 100 for i in range(3))
+def test_messages_live_as_long_as_their_spans():
+    (spans,) = message_slices([bytes([65 + i]) * 100 for i in range(3)])[1]
+    gc.collect()
+    assert [b"A" * 100, b"B" * 100, b"C" * 100] == [spans.message(i)[:] for i in range(3)]
 
 
 @pytest.mark.parametrize("sizes", [[], [3, 0, 3], [300] * 5000, [0] * 9000, [400_000] * 4])
-def test_a_column_is_copied(sizes):
+def test_a_column_is_copied_piece_by_piece(sizes):
     """Other threads may change its arrays while C reads."""
     data = np.random.default_rng(1).integers(256, size=sum(sizes) + 4, dtype=np.uint8)
     offsets = np.cumsum([2, *sizes])
     column = SimpleNamespace(data=data, offsets=offsets)
     expected = [data[i:j].tobytes() for i, j in pairwise(offsets)]
     assert expected == read(column)
-    for begin in message_table(column).table[:, 0].tolist():
+    for spans in message_slices(column)[1]:
+        assert spans.data_len <= 1 << 20
+        begin = int(ffi.cast("uintptr_t", spans.data))
         assert not data.ctypes.data <= begin < data.ctypes.data + data.nbytes
 
 
@@ -115,15 +128,17 @@ def test_a_column_over_a_bytes_object_is_read_where_it_is(sizes):
     for found, in_place in [(array, True), (array[:], True), (copied, False)]:
         column = tfw.BytesColumn(found, offsets)
         assert expected == read(column)
-        for begin in message_table(column).table[:1, 0].tolist():
-            assert in_place == (found.ctypes.data + 2 == begin)
+        for spans in message_slices(column)[1]:
+            begin = int(ffi.cast("uintptr_t", spans.data))
+            assert in_place == (found.ctypes.data == begin)
 
 
 def test_a_list_that_changes_is_the_one_that_was_given():
     messages = [b"a%d" % i for i in range(10_000)]
-    table = message_table(messages)
+    count, slices = message_slices(messages)
     messages.clear()
-    assert [table.string(i) for i in range(10_000)] == [b"a%d" % i for i in range(10_000)]
+    strings = [s.message(i)[:] for s in slices for i in range(s.num_spans)]
+    assert strings == [b"a%d" % i for i in range(count)]
 
 
 @pytest.mark.parametrize("message", [bytearray(b"abc"), memoryview(bytearray(b"abc"))])

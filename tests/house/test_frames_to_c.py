@@ -57,7 +57,7 @@ def parsed(messages):
 
 
 # The functions of C, the number of frames, and the call. More than four: the reason beside it.
-ANY, READ, PARSE = ("tfw_",), ("tfw_reader_next", "tfw_pipeline_next"), ("tfw_pipeline_give",)
+ANY, READ, PARSE = ("tfw_",), ("tfw_reader_next", "tfw_pipeline_next"), ("tfw_parse",)
 NEXT = ("tfw_pipeline_next",)
 CALLS = {
     "crc32c": (ANY, 1, lambda _: tfw.crc32c(b"")),

@@ -2,17 +2,12 @@
 
 import gc
 import random
-import threading
-from collections import deque
 
 import numpy as np
 import pytest
 
 import tfwire as tfw
-from helpers.marks import FORKS_BESIDE_THREADS
-from helpers.processes.forks import forked
 from helpers.threads import at_once, quick_switches
-from tfwire._parsing import base_parser
 
 FEATURES = {
     "x": tfw.FixedLenFeature([1000], tfw.float32),
@@ -89,22 +84,6 @@ def test_batches_that_are_dropped_give_their_memory_to_the_next(path):
     assert all(len(addresses) <= 8 for addresses in found.values()), found
 
 
-def test_messages_in_pieces_and_with_memory_of_their_own(path, monkeypatch):
-    """As of more than C takes at once, and of so many bytes that no memory is kept."""
-    records = list(tfw.read_records(path))
-    parser = tfw.Parser(FEATURES, bytes_as="column")
-    whole = list(map(np.ndarray.tolist, arrays(parser.parse(records))))
-    assert len(parser._sessions) == 1
-    monkeypatch.setattr(base_parser, "MOST_GIVEN", 77)
-    assert whole == list(map(np.ndarray.tolist, arrays(parser.parse(records))))
-    with pytest.raises(tfw.ParseError) as caught:
-        parser.parse([*records[:100], b"wrong"])
-    assert caught.value.record_index == 100
-    monkeypatch.setattr(base_parser, "_REUSED_BYTES", 1)
-    assert whole == list(map(np.ndarray.tolist, arrays(parser.parse(records))))
-    assert parser._sessions == []
-
-
 @pytest.mark.parametrize("num_threads", [1, 2])
 def test_batches_share_no_entry(path, num_threads):
     """Several are cut from one allocation: what is written to one, no other sees."""
@@ -136,24 +115,3 @@ def test_threads_that_read_with_one_parser_never_share_memory(tmp_path, num_thre
 
     with quick_switches():
         at_once(read, 6)
-
-
-@FORKS_BESIDE_THREADS
-def test_a_forked_child_drops_what_a_thread_has_parsed_and_parses(path):
-    """In the child, the thread may seem to hold the lock of that memory for ever."""
-    parser, message = tfw.Parser(FEATURES), record(1)
-    held, stopped = deque(maxlen=3), threading.Event()
-
-    def parse():
-        while not stopped.is_set():
-            held.append(parser.parse([message]))
-
-    thread = threading.Thread(target=parse)
-    thread.start()
-    try:
-        for _ in range(40):
-            ended = forked(lambda: held.clear() or parser.parse([message]))
-            assert ended()
-    finally:
-        stopped.set()
-        thread.join()

@@ -105,6 +105,13 @@ def damaged_record_error(
     return record_error(path, *place, text(error.text), reason)
 
 
+def adopt(memory: Any, count: int, dtype: Any) -> np.ndarray[Any, Any]:
+    """A writable array over memory allocated by C, which is freed with the last view."""
+    dtype = np.dtype(dtype)
+    owner = ffi.gc(memory, lib.tfw_free, count * dtype.itemsize)
+    return np.frombuffer(ffi.buffer(owner, count * dtype.itemsize), dtype)
+
+
 def borrow(memory: Any, count: int, dtype: Any) -> np.ndarray[Any, Any]:
     """An array over memory that stays C's."""
     dtype = np.dtype(dtype)

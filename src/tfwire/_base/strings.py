@@ -1,9 +1,9 @@
-"""Byte strings in and out of C: tables of messages, and bytes objects made in bulk."""
+"""Byte strings in and out of C: batches of messages as spans, and bytes objects made in bulk."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
-from typing import Any
+from collections.abc import Iterable, Iterator, Sequence
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -11,8 +11,39 @@ from tfwire._base.arguments import refuse_unordered
 from tfwire._base.arrays import contiguous_bytes, holds_objects, int64_array, is_constant, to_splits
 from tfwire._base.native import address, ffi, lib, objects as native
 
+# Messages per call into C: few enough that their beginnings stay in the second-level cache until
+# they are parsed.
+_SLICE = 4096
+# Bytes of a column to copy at a time, for the same reason.
+_COLUMN_BYTES = 1 << 19
 _FEW = 64  # strings that tell how long the others are
 Array = np.ndarray[Any, Any]
+
+
+class Spans(NamedTuple):
+    """Byte strings in one buffer: message i is ``data[spans[i].offset:][:spans[i].length]``.
+
+    Attributes:
+        owner: Keeps the memory of ``data`` and ``spans`` alive; hold it during the call into C.
+        data: ``const uint8_t *``.
+        data_len: Bytes at ``data``.
+        spans: ``tfw_span *``, ``num_spans`` of them.
+        num_spans: Number of messages.
+        first: Index of the first one in the whole list.
+        flags: TFW_ADDRESSES if offsets are addresses and ``data`` is NULL.
+    """
+
+    owner: Any
+    data: Any
+    data_len: int
+    spans: Any
+    num_spans: int
+    first: int = 0
+    flags: int = 0
+
+    def message(self, i: int) -> Any:
+        """The bytes of message i, not copied."""
+        return ffi.buffer(self.data + self.spans[i].offset, self.spans[i].length)
 
 
 class StringTable(Sequence[Any]):
@@ -41,20 +72,11 @@ class StringTable(Sequence[Any]):
             np.concatenate([part.table for part in parts]), [part._owner for part in parts]
         )
 
-    def spans(self) -> Any:
-        """``tfw_span[]``, whose offsets are addresses. Hold this table as long as C reads them."""
-        return ffi.from_buffer("tfw_span[]", np.ascontiguousarray(self.table))
-
-    def is_above(self, size: int) -> bool:
-        """Whether they have more bytes in all."""
-        lengths = self.table[:, 1]
-        few = len(lengths) <= _FEW
-        return (sum(lengths.tolist()) if few else int(lengths.sum(dtype=np.uint64))) > size
-
-    def string(self, i: int) -> bytes:
-        """A copy of one of them."""
-        begin, length = self.table[i].tolist()
-        return bytes(ffi.buffer(ffi.cast("uint8_t *", begin), length))
+    def spans(self, first: int, count: int) -> Spans:
+        table = np.ascontiguousarray(self.table[first : first + count])
+        spans = ffi.from_buffer("tfw_span[]", table)
+        owner = (self._owner, spans)
+        return Spans(owner, _NOWHERE, 0, spans, len(table), first, lib.TFW_ADDRESSES)
 
 
 def mean_length(strings: Sequence[Any]) -> int:
@@ -103,52 +125,42 @@ def as_message(value: Any, what: str = "a serialized message") -> bytes:
     return value if type(value) is bytes else memoryview(value).tobytes()
 
 
-def message_table(serialized: Any, first: int = 0) -> StringTable:
-    """Many byte strings where they are, with as little work per string as Python allows.
+def message_slices(serialized: Any) -> tuple[int, Iterator[Spans]]:
+    """Many byte strings as Spans, with as little work per string as Python allows.
 
     Other threads may change the arguments meanwhile: the list is copied at once, and strings that
     are not bytes objects are copied before C sees them.
 
     Args:
         serialized: A sequence or iterable of bytes-like objects, a rank-1 object array of them,
-            an object with a ``numpy()`` method that gives one, a BytesColumn or a StringTable.
-        first: The number of the first, for errors.
+            an object with a ``numpy()`` method that gives one, or a BytesColumn.
+
+    Returns:
+        The number of strings, and an iterator of Spans, each valid until the next.
 
     Raises:
-        TypeError: ``serialized`` is a single byte string, or an item is not a bytes-like object.
+        TypeError: ``serialized`` is a single byte string; from the iterator: an item is not a
+            bytes-like object.
     """
     if isinstance(serialized, StringTable):
-        return serialized
+        count = len(serialized)
+        return count, (serialized.spans(i, _SLICE) for i in range(0, count, _SLICE))
     if hasattr(serialized, "offsets") and hasattr(serialized, "data"):
-        return _table_of_column(serialized)
+        return _column_slices(serialized)
     messages = _as_tuple(serialized)
-    table, count = spans_of_bytes(messages)
-    if count < len(messages):
-        messages = tuple(
-            as_message(message, f"serialized message {i}")
-            for i, message in enumerate(messages, first)
-        )
-        table, count = spans_of_bytes(messages)
-    return StringTable(table, messages)
+    return len(messages), _slices(messages)
 
 
-def as_messages(serialized: Any) -> StringTable | tuple[Any, ...]:
-    """What message_table takes, so that it takes slices of it."""
-    is_table = isinstance(serialized, StringTable) or hasattr(serialized, "offsets")
-    return message_table(serialized) if is_table else _as_tuple(serialized)
-
-
-def _table_of_column(column: Any) -> StringTable:
-    """The strings of a BytesColumn: in place if their memory is a bytes object, else copied, as
-    other threads may change it."""
-    data, offsets = checked_column(column)
-    if not is_constant(data):
-        data = data[offsets[0] : offsets[-1]].copy()
-        offsets -= offsets[0]
-    table = np.empty((len(offsets) - 1, 2), np.uint64)
-    table[:, 0] = offsets[:-1].view(np.uint64) + np.uint64(address(ffi.from_buffer(data)))
-    np.subtract(offsets[1:], offsets[:-1], out=table[:, 1].view(np.int64))
-    return StringTable(table, data)
+def _slices(messages: tuple[Any, ...]) -> Iterator[Spans]:
+    """The messages in place: copying them would cost as much as parsing them."""
+    for first in range(0, len(messages), _SLICE):
+        some = messages[first : first + _SLICE]
+        table, count = spans_of_bytes(some)
+        if count < len(some):
+            some = tuple(_bytes_objects(some, first))
+            table, count = spans_of_bytes(some)
+        spans = ffi.from_buffer("tfw_span[]", table)
+        yield Spans((some, table), _NOWHERE, 0, spans, count, first, lib.TFW_ADDRESSES)
 
 
 def spans_of_bytes(objects: tuple[Any, ...]) -> tuple[Array, int]:
@@ -186,6 +198,13 @@ def copy_strings(table: Array, size: int) -> Array:
     return data
 
 
+def _bytes_objects(messages: tuple[Any, ...], first: int) -> list[bytes]:
+    """The messages as bytes objects; ``first`` is the index of the first, for errors."""
+    return [
+        as_message(message, f"serialized message {i}") for i, message in enumerate(messages, first)
+    ]
+
+
 def _as_tuple(serialized: Any) -> tuple[Any, ...]:
     """The messages as a tuple, which no other thread can change."""
     if hasattr(serialized, "numpy"):
@@ -207,6 +226,21 @@ def _as_tuple(serialized: Any) -> tuple[Any, ...]:
     if isinstance(serialized, Iterable):
         return tuple(serialized)
     raise TypeError(f"expected a list of serialized messages, found {type(serialized).__name__}")
+
+
+def _column_slices(column: Any) -> tuple[int, Iterator[Spans]]:
+    """The strings of a BytesColumn: in place if their memory is a bytes object, else copied some at
+    a time, as other threads may change it."""
+    data, offsets = checked_column(column)
+    table = np.empty((len(offsets) - 1, 2), np.uint64)
+    places, lengths = table.view(np.int64).T
+    np.subtract(offsets[1:], offsets[:-1], out=lengths)
+    if is_constant(data):
+        places[:] = offsets[:-1]
+        return len(table), (
+            _spans(data, table[i : i + _SLICE], i) for i in range(0, len(table), _SLICE)
+        )
+    return len(table), _copies(data, offsets, table)
 
 
 def checked_column(column: Any) -> tuple[Array, Array]:
@@ -235,6 +269,34 @@ def check_splits(name: str, splits: Array, what: str, count: int) -> None:
         raise ValueError(f"{name} must not decrease and stay within the {what}")
 
 
+def _copies(data: Array, offsets: Array, table: Array) -> Iterator[Spans]:
+    """Copies of the strings, about _COLUMN_BYTES at a time, valid until the next.
+
+    Args:
+        data: Of the column.
+        offsets: Of the column, checked.
+        table: Of the spans; its lengths are filled in already.
+    """
+    places, lengths = table.view(np.int64).T
+    longest = int(lengths.max(initial=0))
+    room = np.empty(min(max(_COLUMN_BYTES, longest), len(data)), np.uint8)
+    first, count = 0, len(table)
+    while first < count:
+        begin = int(offsets[first])
+        last = int(np.searchsorted(offsets, begin + len(room), "right")) - 1
+        np.subtract(offsets[first:last], begin, out=places[first:last])
+        size = int(offsets[last]) - begin
+        room[:size] = data[begin : begin + size]
+        yield _spans(room, table[first:last], first)
+        first = last
+
+
+def _spans(buffer: Any, table: Array, first: int = 0) -> Spans:
+    data = ffi.from_buffer("uint8_t[]", buffer)
+    spans = ffi.from_buffer("tfw_span[]", table)
+    return Spans((data, spans), data, len(data), spans, len(table), first)
+
+
 def strings_from_spans(buffer: Array, spans: Array) -> list[bytes]:
     """The strings of a buffer given by spans (rows of offset and length), as bytes objects."""
     data, table = ffi.from_buffer(buffer), ffi.from_buffer(spans)
@@ -242,6 +304,9 @@ def strings_from_spans(buffer: Array, spans: Array) -> list[bytes]:
         address(data), len(data), address(table), len(spans)
     )
     return strings
+
+
+_NOWHERE = ffi.cast("uint8_t *", 0)
 
 
 def read_varint(data: Any, at: int) -> tuple[int, int]:

@@ -12,8 +12,8 @@ import numpy as np
 
 from tfwire._base.aliases import BytesLike, DecodedValues, SupportsSerialize
 from tfwire._base.errors import ParseError
-from tfwire._base.native import SEED, address, check, lib, new_error, objects, text
-from tfwire._base.strings import StringTable, as_message, as_messages, message_table
+from tfwire._base.native import SEED, address, check, ffi, lib, new_error, objects, text
+from tfwire._base.strings import Spans, as_message, message_slices
 from tfwire._examples.column_types import Messages
 from tfwire._examples.other_messages import not_an_example
 
@@ -102,9 +102,6 @@ def _new_decoder() -> Any:
     return objects.tfw_new_decoder(SEED, np.frombuffer, *none)
 
 
-# Messages of a call into C: few enough that their beginnings stay in the second-level cache until
-# they are decoded.
-_SLICE = 4096
 # What C says of a well-formed message of another type.
 NO_FEATURES = "no features, but other fields"
 # Decoders that no thread is using. A list's pop and append are atomic.
@@ -128,32 +125,36 @@ def _decode_one(serialized: Any, sequence: bool) -> Any:
 
 
 def _decode_many(serialized: Any, sequence: bool, alone: bool = False) -> list[Any]:
-    decoder, error, decoded = _new_decoder(), new_error(), list[Any]()
-    flags = lib.TFW_ADDRESSES | (lib.TFW_SEQUENCE if sequence else 0)
-    messages = as_messages(serialized)
+    decoder, error, decoded = _new_decoder(), new_error(), []
     with _collecting_later():
-        for first in range(0, len(messages), _SLICE):
-            some = message_table(messages[first : first + _SLICE], first)
-            spans = some.spans()
+        for s in message_slices(serialized)[1]:
+            flags = s.flags | (lib.TFW_SEQUENCE if sequence else 0)
+            data, spans = address(s.data), address(s.spans)
             found = objects.tfw_decode_dicts(
-                *(decoder, 0, 0, address(spans), len(some), flags, address(error))
+                *(decoder, data, s.data_len, spans, s.num_spans, flags, address(error))
             )
             if type(found) is int:
-                _fail(found, error, None if alone else first, some)
+                _fail(found, error, None if alone else s.first, s)
             decoded += found
     return decoded
 
 
-def _fail(status: int, error: Any, first: int | None, messages: StringTable) -> None:
+def _fail(status: int, error: Any, first: int | None, messages: Spans) -> None:
     """Raises the error of a message of those from the number first on (None: a single one)."""
     if status == lib.TFW_E_WIRE:
         record = None if first is None else first + error.record
         which = "the message" if record is None else f"message {record}"
         what = f"is malformed at byte {error.offset}: {text(error.text)}"
         if text(error.text) == NO_FEATURES:
-            what = f"is not an Example: {not_an_example(messages.string(error.record))}"
+            what = f"is not an Example: {not_an_example(_message_at(messages, error.record))}"
         raise ParseError(f"{which} {what}", record_index=record, reason="malformed")
     check(status, error)
+
+
+def _message_at(messages: Spans, i: int) -> bytes:
+    span = messages.spans[i]
+    base = 0 if messages.flags & lib.TFW_ADDRESSES else address(messages.data)
+    return bytes(ffi.buffer(ffi.cast("uint8_t *", base + span.offset), span.length))
 
 
 @contextmanager

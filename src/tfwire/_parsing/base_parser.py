@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from abc import abstractmethod
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from contextlib import suppress
 from typing import Any, Generic, TypeVar, overload
 
 from tfwire._base.aliases import (
@@ -20,16 +19,15 @@ from tfwire._base.aliases import (
 )
 from tfwire._base.arguments import boolean, choice, integer
 from tfwire._base.native import lib, objects
-from tfwire._base.strings import StringTable, message_table, spans_of_bytes
-from tfwire._base.system import process
+from tfwire._base.strings import Spans, message_slices
 from tfwire._examples.column_types import Messages
 from tfwire._parsing.assembler import Assembler
-from tfwire._parsing.chunk_columns import Rows, is_checked, joined, no_rows, rows_of_chunk
+from tfwire._parsing.chunk_columns import Rows, is_checked, rows_of_chunk
 from tfwire._parsing.failure import ParseFailure, Place, parse_error
 from tfwire._parsing.features import FixedLenFeature
 from tfwire._parsing.fields import Column, Cuts, results_of_batches, whole_and_rest, with_objects
 from tfwire._parsing.file_chunks import Batch as Batch, FileParser, PathsOfFiles
-from tfwire._parsing.native_session import MOST_GIVEN, Schema, Session, arrays_of
+from tfwire._parsing.native_session import Schema, Session
 from tfwire._parsing.parse_file import FileBatches, ParsingOptions, parse_from
 from tfwire._parsing.single import (
     SingleSession,
@@ -47,7 +45,6 @@ from tfwire._records.reading.pipeline import Chunk
 
 Single = TypeVar("Single")
 P = TypeVar("P", bound="BaseParser[Any, Any]")
-_REUSED_BYTES = 1 << 24  # of messages whose columns' memory serves the next ones
 
 
 def _fixed_only(schemas: Sequence[Schema | None]) -> Schema | None:
@@ -85,7 +82,6 @@ class BaseParser(FileParser[Batch], Generic[Batch, Single]):
         if bytes_as == "column":
             self._finish = lambda value: value
         self._sessions: list[Session] = []
-        self._sessions_of_one: list[Session] = []
         self._short = _fixed_only(self._schemas)
         self._single_sessions: list[SingleSession] = []
 
@@ -117,7 +113,7 @@ class BaseParser(FileParser[Batch], Generic[Batch, Single]):
                 as by ``parse_single``, as in TensorFlow.
             out: Arrays to write to, by key: for FixedLenFeatures of numbers, C-contiguous and
                 aligned, of the column's dtype and shape; the first dimension may be larger. Other
-                arrays are new.
+                arrays are new. The given ones must not be resized before this returns.
 
         Returns:
             As described for the class, with a first dimension of the batch.
@@ -222,45 +218,32 @@ class BaseParser(FileParser[Batch], Generic[Batch, Single]):
             return [self._parse_single(serialized, names)]
         if names is not None:
             names = batch_names(names)
-        messages = message_table(serialized)
-        count = len(messages)
-        arrays = {} if out is None else arrays_of(out, self._schemas[0], count)
-        if not count:
-            return list(self._batches(no_rows(self._schemas).parts, 0, 1))
-        # So much memory is not for the next ones.
-        is_alone = messages.is_above(_REUSED_BYTES)
-        if is_alone:
-            session = Session(self._schemas, self._flags, is_alone)
-        else:
-            session = self._acquire(self._sessions, self._flags)
+        count, slices = message_slices(serialized)
+        session = self._acquire()
         try:
-            if count <= MOST_GIVEN:
-                chunk = session.parse(messages)
-                found = self._batches_of(chunk, count, size or count, lambda number: None)
-            else:
-                found = self._parsed_in_pieces(session, messages, size or count)
-            batches = list(found)
+            session.begin(count, out)
+            parsed = 0
+            for spans in slices:
+                self._append(session, spans, names)
+                parsed += spans.num_spans
+            if parsed != count:  # the rest of the columns is not initialized
+                raise ValueError(f"serialized had {count} messages at first, then {parsed}")
+            return list(self._batches(session.take(count), count, size or max(1, count)))
+        except ParseFailure as failure:  # of the batch as a whole
+            raise parse_error(failure, _place(failure.record, names)) from None
+        finally:
+            self._sessions.append(session)
+
+    def _append(self, session: Session, spans: Spans, names: Any) -> None:
+        """Parses a slice of a batch."""
+        try:
+            session.parse(spans.data, spans.data_len, spans.spans, spans.num_spans, spans.flags)
         except ParseFailure as failure:
             record = failure.record
-            keys = None if record is None else self._keys(messages.string(record), failure)
-            raise parse_error(failure, _place(record, names), keys) from None
-        if not is_alone:
-            self._sessions.append(session)
-        for key, array in arrays.items():
-            dense = batches[0] if len(self._schemas) == 1 else batches[0][0]
-            array[:count] = dense[key]
-            dense[key] = array if len(array) == count else array[:count]
-        return batches
-
-    def _parsed_in_pieces(
-        self, session: Session, messages: StringTable, size: int
-    ) -> Iterator[Any]:
-        count = len(messages)
-        pieces = [
-            rows_of_chunk(session.parse(messages[i : i + MOST_GIVEN], i), self._schemas)
-            for i in range(0, count, MOST_GIVEN)
-        ]
-        return self._batches(joined(pieces).parts, count, size)
+            if record is None:
+                raise
+            keys = self._keys(spans.message(record), failure)
+            raise parse_error(failure, _place(spans.first + record, names), keys) from None
 
     def _parse_single(self, serialized: Any, name: Any) -> Any:
         message = serialized
@@ -283,22 +266,22 @@ class BaseParser(FileParser[Batch], Generic[Batch, Single]):
 
     def _parse_one(self, message: Any, name: Any) -> Any:
         """Parses one record of any specification."""
-        session = self._acquire(self._sessions_of_one, self._flags | lib.TFW_SINGLE)
+        session = self._acquire()
         try:
-            chunk = session.parse(StringTable(spans_of_bytes((message,))[0], message))
-            parsed = self._single(rows_of_chunk(chunk, self._schemas).parts)
+            session.begin(1)
+            session.parse_one(message)
+            return self._single(session.take(1))
         except ParseFailure as failure:
             raise parse_error(failure, Place(name=name), self._keys(message, failure)) from None
-        self._sessions_of_one.append(session)
-        return parsed
+        finally:
+            self._sessions.append(session)
 
-    def _acquire(self, unused: list[Session], flags: int) -> Session:
+    def _acquire(self) -> Session:
         """A session for this thread, until it is appended to the unused ones again."""
-        with suppress(IndexError):
-            session = unused.pop()
-            if session.process == process.number:
-                return session
-        return Session(self._schemas, flags)
+        try:
+            return self._sessions.pop()
+        except IndexError:
+            return Session(self._schemas, self._flags)
 
     def _assembler(self, size: int) -> Assembler | None:
         return Assembler(self, size) if is_checked(self._plans) else None

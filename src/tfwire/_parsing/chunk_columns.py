@@ -10,10 +10,9 @@ import numpy as np
 
 from tfwire._base.aliases import Array
 from tfwire._base.arrays import joined_splits
-from tfwire._base.native import address, lib, objects
+from tfwire._base.native import address, objects
 from tfwire._examples.column_types import BytesColumn
 from tfwire._parsing.failure import ParseFailure
-from tfwire._parsing.features import string
 from tfwire._parsing.fields import Column, Cuts, between, insert_others, whole_and_rest
 from tfwire._parsing.native_session import Schema
 from tfwire._parsing.spec import Plan
@@ -59,18 +58,6 @@ def rows_of_chunk(chunk: Chunk, schemas: Sequence[Schema | None]) -> Rows:
         for is_list, schema in enumerate(schemas)
     ]
     return Rows(parts, chunk.num_records)
-
-
-def no_rows(schemas: Sequence[Schema | None]) -> Rows:
-    """The columns of no records."""
-    return Rows([[] if schema is None else list(_empty_columns(schema)) for schema in schemas], 0)
-
-
-def _empty_columns(schema: Schema) -> Iterator[Column]:
-    for request, dtype in zip(schema.plan.requests, schema.dtypes, strict=True):
-        has = request.dtype == string, request.layout != lib.TFW_DENSE, schema.plan.lists
-        offsets = (np.zeros(1, np.int64) if one else None for one in has)
-        yield _with_offsets(np.empty(0, dtype), *offsets)
 
 
 def _columns(chunk: Chunk, is_list: int, schema: Schema) -> list[Column]:

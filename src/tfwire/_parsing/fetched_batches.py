@@ -14,10 +14,11 @@ from tfwire._base.native import ffi, lib
 from tfwire._base.strings import StringTable
 from tfwire._parsing.failure import ParseFailure
 from tfwire._parsing.file_chunks import FileParser
-from tfwire._parsing.native_session import ONE_BATCH
 from tfwire._records.index.random_access import TFRecordFiles
 from tfwire._records.index.record_numbers import IndexedTable, indexed_table
 from tfwire._records.reading.pipeline import Chunk, Draw, NativePipeline, PipelineOptions
+
+_ONE_BATCH = 1 << 30  # records of a batch that holds all that were ordered
 
 
 class FetchedBatches:
@@ -103,6 +104,7 @@ class NumberedParser:
         self._parser = parser
         self._files = files
         self._unused: list[FetchedBatches] = []
+        self._unused_given: list[FetchedBatches] = []
         self._is_careful = False  # C cannot read these files
 
     def parse(self, records: Array | StringTable) -> Any:
@@ -111,26 +113,27 @@ class NumberedParser:
         Args:
             records: Numbers, int64, counted from the beginning; or the records.
         """
-        if isinstance(records, StringTable):
-            return self._parser.parse(records)
-        batches = self._acquire() if len(records) else None
+        given = isinstance(records, StringTable)
+        unused = self._unused_given if given else self._unused
+        batches = self._acquire(unused, given) if len(records) else None
         if batches is not None:
-            batches.order(np.ascontiguousarray(records, np.int64))
+            batches.order(records if given else np.ascontiguousarray(records, np.int64))
             found = batches.take(len(records))
             if found is not None:
-                self._unused.append(batches)
+                unused.append(batches)
                 return found[0]
-        return self._parser.parse(self._files[records])  # which also says what is wrong
+        # Which also says what is wrong.
+        return self._parser.parse(records if given else self._files[records])
 
-    def _acquire(self) -> FetchedBatches | None:
+    def _acquire(self, unused: list[FetchedBatches], given: bool) -> FetchedBatches | None:
         try:
-            return self._unused.pop()
+            return unused.pop()
         except IndexError:
-            table = None if self._is_careful else indexed_table(self._files)
-        if table is None:
+            table = None if given or self._is_careful else indexed_table(self._files)
+        if table is None and not given:
             self._is_careful = True
             return None
-        return FetchedBatches(self._parser, table, ONE_BATCH)
+        return FetchedBatches(self._parser, table, _ONE_BATCH)
 
     def __reduce__(self) -> Any:
         return type(self), (self._parser, self._files)

@@ -116,8 +116,6 @@ class Parser(BaseParser[Batch, Single]):
     def _batches_of(
         self, chunk: Chunk, count: int, size: int, paths: PathsOfFiles
     ) -> Iterator[Any]:
-        if count <= size and self._cuts.others:
-            return super()._batches_of(chunk, count, size, paths)
         return batches_of_chunk(chunk, self._schemas[0], self._cuts, count, size, self._finish)
 
     def _batches(
