@@ -98,9 +98,11 @@ def test_a_pass_goes_on_where_it_was_left(files):
     goes_on_everywhere(lambda: dataset, step=5)
 
 
-def test_memory_is_that_of_what_is_used(tmp_path, monkeypatch):
+@pytest.mark.parametrize("few_blocks", [0, 32])
+def test_memory_is_that_of_what_is_used(few_blocks, tmp_path, monkeypatch):
     """Records stay what they are where they move, and blocks with few of them go."""
     monkeypatch.setattr(packed_records, "_SLACK", 1000)
+    monkeypatch.setattr(packed_records, "_FEW_BLOCKS", few_blocks)
     monkeypatch.setattr(packed_records, "_READ_AT_ONCE", 1 << 12)
     random_of, path = random.Random(1), tmp_path / "data"
     records = [b"%d" % i * random_of.choice([0, 1, 9]) for i in range(9000)]

@@ -301,7 +301,9 @@ class _BufferCursor(GatheringPieces):
             place, error = self._place_of_source()
             if error is None or unknown is None:
                 self._places.append((self._pulled, place, error))
-            self._forget_places()
+            # Finding those that no element needs looks at all elements.
+            if len(self._places) > self._most_places:
+                self._forget_places()
         elements = self._array(self._source.take(min(count, ELEMENTS_PER_DRAW)))
         first, self._pulled = self._pulled, self._pulled + len(elements)
         return Numbered(elements, np.arange(first, self._pulled, dtype=np.int64))
@@ -314,10 +316,7 @@ class _BufferCursor(GatheringPieces):
             return None, error
 
     def _forget_places(self) -> None:
-        """Drops the snapshots that no element needs, once there are a quarter more than the last
-        time: finding them looks at all elements."""
-        if len(self._places) <= self._most_places:
-            return
+        """Drops the snapshots that no element needs."""
         numbers = (self._buffer.held().numbers, self._next.numbers)
         first = min(array.min(initial=self._pulled) for array in numbers)
         while len(self._places) > 1 and self._places[1][0] <= first:
@@ -327,6 +326,8 @@ class _BufferCursor(GatheringPieces):
     def place(self) -> Any:
         self.raise_deferred()
         if self._places:
+            if self._places[0][2] is not None:
+                self._forget_places()
             number, place, unknown = self._places[0]
             if unknown is not None:
                 raise copied(unknown)
