@@ -18,7 +18,6 @@ from itertools import islice
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import tfwire as tfw
-from tfwire._interface.files import check_rereadable, is_url
 from tfwire._interface.messages import plural, printable, shorten, show_path
 from tfwire.cli import _arguments
 
@@ -61,7 +60,9 @@ def _run(options: argparse.Namespace) -> int:
     """Measures every reader, and prints each result at once."""
     if options.file == "-":
         raise _arguments.UsageError("stdin cannot be measured: it is read once only")
-    if not is_url(options.file):
+    if os.path.exists(options.file):  # else it may be a pattern
+        from tfwire._interface.files import check_rereadable
+
         check_rereadable(options.file)
     report = tfw.verify_file(options.file, compression_type=options.compression)
     if not report.intact:
