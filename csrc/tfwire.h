@@ -513,7 +513,7 @@ TFW_API int tfw_columns_begin(tfw_columns *columns, void **memory, const size_t 
                               size_t capacity, tfw_error *error);
 
 /* Hands over all grown columns in one call: tfw_columns_peek where lent[i] is not 0, otherwise
- * tfw_columns_take; zeros for bound ones. On failure none was taken. */
+ * tfw_columns_take, as for all if lent is NULL; zeros for bound ones. On failure none was taken. */
 TFW_API int tfw_columns_finish(tfw_columns *columns, const uint8_t *lent,
                                tfw_column *out_columns, tfw_error *error);
 

@@ -432,7 +432,7 @@ int tfw_columns_finish(tfw_columns *columns, const uint8_t *lent, tfw_column *ou
                        tfw_error *error) {
     int status = tfwi_columns_peek_all(columns, out_columns, error);
     for (size_t i = 0; i < columns->schema->count && status == TFW_OK; i++) {
-        if (!columns->columns[i].bound && lent[i] == 0) {
+        if (!columns->columns[i].bound && (lent == NULL || lent[i] == 0)) {
             status = tfw_columns_take(columns, i, &out_columns[i], error);
         }
     }

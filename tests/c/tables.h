@@ -79,11 +79,10 @@ static void column_free(tfw_column *column) {
 }
 
 static void table_take(table *t) {
-    const uint8_t lent[3] = {0};
-    CHECK_EQ(TFW_OK, tfw_columns_finish(t->context, lent, t->taken, NULL));
+    CHECK_EQ(TFW_OK, tfw_columns_finish(t->context, NULL, t->taken, NULL));
     CHECK(t->taken[0].values == NULL);
     if (t->lists != NULL) {
-        CHECK_EQ(TFW_OK, tfw_columns_finish(t->lists, lent, &t->list, NULL));
+        CHECK_EQ(TFW_OK, tfw_columns_finish(t->lists, NULL, &t->list, NULL));
     }
 }
 

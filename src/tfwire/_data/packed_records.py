@@ -22,8 +22,8 @@ Array = np.ndarray[Any, Any]
 NO_RECORDS: Array = np.empty((0, 2), np.uint64)  # the table of no records
 _RECORDS_AT_ONCE = 4096
 _READ_AT_ONCE = 1 << 20  # bytes that a thread reads ahead
-
 _SLACK = 1 << 22  # bytes of unused records to keep, in addition to the bytes in use
+# Of more blocks everything in use is copied: finding what lies in which would take longer.
 _FEW_BLOCKS = 32
 
 
@@ -116,7 +116,7 @@ class PackedRecords(GatheringPieces):
         used = int(table[:, 1].sum(dtype=np.uint64))
         self._limit = 2 * used + _SLACK
         left = len(self._blocks) - 1  # the last one may be read on
-        if left > _FEW_BLOCKS:  # looking for what lies in which takes longer than copying it all
+        if left > _FEW_BLOCKS:
             self._blocks, self._size, left = [_Held(copy_strings(table, used))], used, 0
         while self._size > self._limit and left > 0:
             left -= self._leave_oldest(table)

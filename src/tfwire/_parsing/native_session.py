@@ -92,8 +92,7 @@ class Session:
                 continue
             arrays, part.arrays = part.arrays, {}
             grown = part.finished
-            status = lib.tfw_columns_finish(part.handle, part.none_lent, grown, self.error)
-            check(status, self.error)
+            check(lib.tfw_columns_finish(part.handle, ffi.NULL, grown, self.error), self.error)
             for i, request in enumerate(part.plan.requests):
                 if i in arrays:
                     array = arrays[i]  # itself, if it has no more entries
@@ -113,7 +112,6 @@ class Columns:
         self.handle = create_columns(schema)
         self.arrays: dict[int, Array] = {}
         self.pointers = ffi.new("void *[]", len(self.plan.requests))
-        self.none_lent = ffi.new("uint8_t[]", len(self.plan.requests))
         self.finished = ffi.new("tfw_column[]", len(self.plan.requests))
         self.row_sizes = [r.num_values * r.dtype.dtype.itemsize for r in self.plan.requests]
 
@@ -130,10 +128,8 @@ class Columns:
     def begin(self, capacity: int) -> None:
         """Forgets all records and makes room for others, after ``prepare``."""
         none = ffi.NULL  # of grown columns
-        check(
-            lib.tfw_columns_begin(self.handle, self.pointers, none, capacity, self.error),
-            self.error,
-        )
+        status = lib.tfw_columns_begin(self.handle, self.pointers, none, capacity, self.error)
+        check(status, self.error)
 
     def _set(self, i: int, array: Array, capacity: int) -> None:
         """Has C write a column into an array."""
